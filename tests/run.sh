@@ -44,7 +44,8 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
-	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh tests/consumers/packet_processing.sh}
+	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh tests/consumers/eth_samples.sh
+	tests/consumers/packet_processing.sh}
 	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
@@ -176,7 +177,8 @@ run() { # name
 	tests/consumers/ucx_gdaki.sh) limit 300 "$1" "$GDAKI_UCX" ;;
 	tests/consumers/nccl*.sh) limit 900 "$1" "$GDAKI_NCCL" ;;
 	tests/consumers/nvshmem_host.sh) limit 300 "$1" "$GDAKI_NVSHMEM" ;;
-	tests/consumers/doca_samples.sh) limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
+	tests/consumers/doca_samples.sh | tests/consumers/eth_samples.sh | tests/consumers/packet_processing.sh)
+		limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
 	tests/consumers/nixl.sh)
 		read -ra checkouts <<<"$GDAKI_NIXL"
 		limit 300 "$1" "${checkouts[@]}"

@@ -14,6 +14,8 @@
 #ifndef GDK_SDK_DOCA_ETH_TXQ_GPU_DATA_PATH_H
 #define GDK_SDK_DOCA_ETH_TXQ_GPU_DATA_PATH_H
 
+#include <pthread.h> /* NVIDIA's gpunetio_simple_send expects it from these headers */
+
 #include "doca_eth_txq.h"
 #include "doca_gpunetio_eth_def.h"
 #include "host/gdk_gpu.h"
