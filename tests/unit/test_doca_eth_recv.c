@@ -24,15 +24,45 @@ static void close_queues(void)
 
 TestSuite(doca_eth_recv, .init = open_queues, .fini = close_queues, .timeout = 60);
 
-/* Sends n packets from `first` on and waits until the NIC has handled all of them. A packet for the
- * own host has been received, or dropped, before its send completes. */
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t dropped(void)
+{
+	struct gdk_eth_rxq_counters c;
+
+	cr_assert_eq(gdk_eth_rxq_get_counters(q.rxq, &c), DOCA_SUCCESS);
+	return c.out_of_buffer;
+}
+
+/* How many packets the NIC has received or dropped. */
+static uint64_t handled(void)
+{
+	uint64_t i = gdk_ld64(&q.rx->next, GDK_SCOPE_GPU);
+	const uint64_t end = gdk_ld64(&q.rx->freed, GDK_SCOPE_GPU) + q.rx->num;
+
+	while (i < end && gdk_eth_test(q.rx, i, 1, 0, 1) >> GDK_ETH_PASS_BITS)
+		i++;
+	return i + dropped();
+}
+
+/* Sends n packets from `first` on and waits until the NIC has received or dropped them, which it
+ * does some time after the sends complete. */
 static void send_packets(uint32_t first, uint32_t n)
 {
+	const uint64_t want = handled() + n, end = now_ns() + 10000000000ull;
 	uint32_t k;
 
 	for (k = 0; k < n; k++)
 		rig_send(&q, first + k, k + 1 == n ? DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY : 0, EXCL);
 	cr_assert_eq(gdk_eth_wait_for(q.tx, first + n - 1, EXCL), 0);
+	while (handled() != want)
+		cr_assert_lt(now_ns(), end, "%u packets are not handled", n);
 }
 
 static struct gdk_eth_batch recv_now(uint32_t max, uint32_t opt)
@@ -46,22 +76,6 @@ static struct gdk_eth_batch recv_now(uint32_t max, uint32_t opt)
 static const uint8_t *packet_at(uint64_t idx)
 {
 	return (const uint8_t *)(uintptr_t)gdk_eth_pkt_addr(q.rx, idx);
-}
-
-static uint64_t dropped(void)
-{
-	struct gdk_eth_rxq_counters c;
-
-	cr_assert_eq(gdk_eth_rxq_get_counters(q.rxq, &c), DOCA_SUCCESS);
-	return c.out_of_buffer;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 Test(doca_eth_recv, packets_without_a_free_slot_are_counted)
