@@ -46,10 +46,10 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh tests/consumers/eth_samples.sh
 	tests/consumers/packet_processing.sh}
-	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
+	${GDAKI_NIXL:+tests/consumers/nixl.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh} ${GDAKI_AERIAL:+tests/consumers/aerial.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
-polling="thread/kernels_32 thread/kernels_1 test_e2e_share test_e2e_wrap test_qp_mixed"
+polling="thread/kernels_32 thread/kernels_1 test_doca_eth_scopes test_e2e_share test_e2e_wrap test_qp_mixed"
 # The longest of the other programs, which start first.
 long="test_softnic_slow test_failinject"
 
@@ -184,6 +184,7 @@ run() { # name
 		limit 300 "$1" "${checkouts[@]}"
 		;;
 	tests/consumers/holoscan.sh) limit 300 "$1" "$GDAKI_HOLOSCAN" ;;
+	tests/consumers/aerial.sh) limit 300 "$1" "$GDAKI_AERIAL" ;;
 	tests/consumers/dpdk.sh) limit 300 "$1" "$GDAKI_DPDK" ;;
 	tests/consumers/peer.sh) limit 300 "$1" "$GDAKI_PEER" ;;
 	tests/consumers/host.sh)
