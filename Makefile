@@ -106,7 +106,7 @@ SRCS_qp   := $(sort $(wildcard qp/*.c))
 SRCS_doca := $(sort $(wildcard qp/doca/*.c qp/doca/*/*.c))
 # Its libraries on top, an archive each: folder qp/NAME, headers qp/NAME/include, doca-X.pc in
 # qp/NAME/pkgconfig.
-SDK_PARTS := rdma dma
+SDK_PARTS := flow eth rdma dma
 $(foreach p,$(SDK_PARTS),$(eval SRCS_$(p) := $(sort $(wildcard qp/$(p)/*.c))))
 SDK_ARCHIVES := $(SDK_PARTS) doca
 DB_STRATEGIES  := gpu_sm bf cpu_proxy

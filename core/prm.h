@@ -73,9 +73,31 @@ static inline uint64_t prm_get(const void *box, uint32_t field)
 	X(2RST_QP, 0x50a) \
 	X(QUERY_QP, 0x50b) \
 	X(INIT2INIT_QP, 0x50e) \
+	X(ALLOC_Q_COUNTER, 0x771) \
+	X(DEALLOC_Q_COUNTER, 0x772) \
+	X(QUERY_Q_COUNTER, 0x773) \
+	X(ALLOC_TRANSPORT_DOMAIN, 0x816) \
+	X(DEALLOC_TRANSPORT_DOMAIN, 0x817) \
 	X(QUERY_LAG, 0x842) \
+	X(CREATE_TIR, 0x900) \
+	X(DESTROY_TIR, 0x902) \
+	X(CREATE_SQ, 0x904) \
+	X(MODIFY_SQ, 0x905) \
+	X(DESTROY_SQ, 0x906) \
+	X(QUERY_SQ, 0x907) \
+	X(CREATE_RQ, 0x908) \
+	X(MODIFY_RQ, 0x909) \
+	X(DESTROY_RQ, 0x90a) \
+	X(QUERY_RQ, 0x90b) \
 	X(CREATE_RMP, 0x90c) \
-	X(DESTROY_RMP, 0x90e)
+	X(DESTROY_RMP, 0x90e) \
+	X(CREATE_TIS, 0x912) \
+	X(DESTROY_TIS, 0x914) \
+	X(CREATE_RQT, 0x916) \
+	X(DESTROY_RQT, 0x918) \
+	X(ALLOC_FLOW_COUNTER, 0x939) \
+	X(DEALLOC_FLOW_COUNTER, 0x93a) \
+	X(QUERY_FLOW_COUNTER, 0x93b)
 
 #define GDK_COMMAND(name, opcode) GDK_CMD_##name = opcode,
 enum { GDK_COMMANDS(GDK_COMMAND) };
@@ -92,6 +114,17 @@ enum {
 	PRM_MODIFY_QP_IN_LEN = 0x110,	  /* RST2INIT to RTS2RTS; 2ERR, 2RST: 0x10 */
 	PRM_QUERY_QP_OUT_LEN = 0x110,
 	PRM_CREATE_RMP_IN_LEN = 0x110,
+	PRM_CREATE_TIS_IN_LEN = 0xc0,
+	PRM_SQ_RQ_IN_LEN = 0x110, /* CREATE and MODIFY of an SQ or RQ */
+	PRM_QUERY_SQ_RQ_OUT_LEN = 0x110,
+	PRM_QUERY_Q_COUNTER_IN_LEN = 0x20,
+	PRM_QUERY_Q_COUNTER_OUT_LEN = 0x100,
+	PRM_CREATE_TIR_IN_LEN = 0x110,
+	PRM_CREATE_RQT_IN_LEN = 0x110, /* and PRM_RQT_ENTRY_LEN for each entry */
+	PRM_RQT_ENTRY_LEN = 0x4,
+	PRM_QUERY_FLOW_COUNTER_IN_LEN = 0x20,
+	PRM_QUERY_FLOW_COUNTER_OUT_LEN = 0x20,
+	PRM_FTE_LYR_2_4_LEN = 0x40,
 	PRM_QUERY_HCA_CAP_OUT_LEN = 0x1010,
 	PRM_QUERY_ROCE_ADDRESS_OUT_LEN = 0x30,
 	PRM_QUERY_LAG_OUT_LEN = 0x10,
@@ -288,10 +321,119 @@ enum {
 #define PRM_WQ_UMEM_ID		      PRM(0x2c, 31, 0)
 #define PRM_WQ_UMEM_OFFSET	      PRM64(0x30)
 
+/* Ethernet queues: SQ and RQ with their work queues, TIS, transport domain, queue counters. The
+ * layouts of CREATE and MODIFY are alike. */
+#define PRM_CREATE_SQ_SQC_AT   0x20
+#define PRM_CREATE_RQ_RQC_AT   0x20
+#define PRM_QUERY_SQ_SQC_AT    0x20
+#define PRM_QUERY_RQ_RQC_AT    0x20
+#define PRM_MODIFY_SQ_STATE    PRM(0x08, 31, 28) /* the state before */
+#define PRM_MODIFY_RQ_STATE    PRM(0x08, 31, 28)
+#define PRM_SQC_FLUSH_IN_ERROR PRM(0x00, 28, 28)
+#define PRM_SQC_MULTI_PKT      PRM(0x00, 27, 27) /* allow_multi_pkt_send_wqe */
+#define PRM_SQC_MIN_INLINE     PRM(0x00, 26, 24) /* min_wqe_inline_mode */
+#define PRM_SQC_STATE	       PRM(0x00, 23, 20)
+#define PRM_SQC_TS_FORMAT      PRM(0x00, 5, 4)
+#define PRM_SQC_USER_INDEX     PRM(0x04, 23, 0)
+#define PRM_SQC_CQN	       PRM(0x08, 23, 0)
+#define PRM_SQC_TIS_LST_SZ     PRM(0x20, 31, 16)
+#define PRM_SQC_TIS_NUM_0      PRM(0x2c, 23, 0)
+#define PRM_SQC_WQ_AT	       0x30
+#define PRM_RQC_VSD	       PRM(0x00, 28, 28)
+#define PRM_RQC_STATE	       PRM(0x00, 23, 20)
+#define PRM_RQC_FLUSH_IN_ERROR PRM(0x00, 18, 18)
+#define PRM_RQC_TS_FORMAT      PRM(0x00, 5, 4)
+#define PRM_RQC_USER_INDEX     PRM(0x04, 23, 0)
+#define PRM_RQC_CQN	       PRM(0x08, 23, 0)
+#define PRM_RQC_COUNTER_SET    PRM(0x0c, 31, 24)
+#define PRM_RQC_WQ_AT	       0x30
+#define PRM_CREATE_TIS_TISC_AT 0x20
+#define PRM_TISC_PRIO	       PRM(0x00, 19, 16)
+#define PRM_TISC_TD	       PRM(0x24, 23, 0)
+#define PRM_Q_COUNTER_SET      PRM(0x08, 7, 0)	/* number of a new set */
+#define PRM_QUERY_Q_COUNTER_ID PRM(0x1c, 7, 0)	/* counter_set_id */
+#define PRM_Q_COUNTER_NO_WQE   PRM(0x30, 31, 0) /* out_of_buffer */
+
+enum {
+	GDK_WQ_STATE_RST = 0, /* states of an SQ or RQ */
+	GDK_WQ_STATE_RDY = 1,
+	GDK_WQ_STATE_ERR = 3,
+	GDK_TS_FORMAT_FREE_RUNNING = 0,
+	GDK_TS_FORMAT_DEFAULT = 1,
+	GDK_TS_FORMAT_REAL_TIME = 2,
+};
+
 enum {
 	GDK_RMPC_STATE_RDY = 1,
 	GDK_WQ_LINKED_LIST = 0,
 	GDK_WQ_CYCLIC = 1,
+};
+
+/* CREATE_RQT: table of RQs, from which a hash selects one */
+#define PRM_CREATE_RQT_RQTC_AT 0x20
+#define PRM_RQTC_MAX_SIZE      PRM(0x14, 15, 0)
+#define PRM_RQTC_ACTUAL_SIZE   PRM(0x18, 15, 0)
+#define PRM_RQTC_RQ_NUM_AT     0xf0
+#define PRM_RQ_NUM	       PRM(0x00, 23, 0) /* in an entry */
+
+/* CREATE_TIR: destination of flow rules */
+#define PRM_CREATE_TIR_TIRC_AT	  0x20
+#define PRM_TIRC_DISP_TYPE	  PRM(0x04, 31, 28)
+#define PRM_TIRC_INLINE_RQN	  PRM(0x1c, 23, 0)
+#define PRM_TIRC_INDIRECT_TABLE	  PRM(0x20, 23, 0)
+#define PRM_TIRC_RX_HASH_FN	  PRM(0x24, 31, 28)
+#define PRM_TIRC_TRANSPORT_DOMAIN PRM(0x24, 23, 0)
+#define PRM_TIRC_TOEPLITZ_KEY_AT  0x28
+#define PRM_TIRC_HASH_OUTER_AT	  0x50
+#define PRM_HASH_L4_PROT_TYPE	  PRM(0x00, 30, 30)
+#define PRM_HASH_SELECTED	  PRM(0x00, 29, 0)
+
+enum {
+	GDK_TIR_DIRECT = 0, /* to inline_rqn */
+	GDK_TIR_INDIRECT = 1,
+	GDK_RX_HASH_TOEPLITZ = 2,
+	GDK_TOEPLITZ_KEY_LEN = 40,
+	GDK_HASH_L4_TCP = 0,
+	GDK_HASH_L4_UDP = 1,
+};
+
+/* Bits of PRM_HASH_SELECTED */
+enum {
+	GDK_HASH_SRC_IP = 1 << 0,
+	GDK_HASH_DST_IP = 1 << 1,
+	GDK_HASH_L4_SPORT = 1 << 2,
+	GDK_HASH_L4_DPORT = 1 << 3,
+};
+
+/* ALLOC_FLOW_COUNTER and QUERY_FLOW_COUNTER */
+#define PRM_ALLOC_FLOW_COUNTER_ID   PRM(0x08, 31, 0)
+#define PRM_QUERY_FLOW_COUNTER_ID   PRM(0x1c, 31, 0)
+#define PRM_QUERY_FLOW_COUNTER_AT   0x10
+#define PRM_TRAFFIC_COUNTER_PACKETS PRM64(0x00)
+#define PRM_TRAFFIC_COUNTER_OCTETS  PRM64(0x08)
+
+/* Match of a flow rule: outer headers of fte_match_param, at its beginning. An IPv4 address is the
+ * last word of an address. */
+#define PRM_FTE_SMAC_47_16  PRM(0x00, 31, 0)
+#define PRM_FTE_SMAC_15_0   PRM(0x04, 31, 16)
+#define PRM_FTE_ETHERTYPE   PRM(0x04, 15, 0)
+#define PRM_FTE_DMAC_47_16  PRM(0x08, 31, 0)
+#define PRM_FTE_DMAC_15_0   PRM(0x0c, 31, 16)
+#define PRM_FTE_FIRST_VID   PRM(0x0c, 11, 0)
+#define PRM_FTE_IP_PROTOCOL PRM(0x10, 31, 24)
+#define PRM_FTE_CVLAN_TAG   PRM(0x10, 15, 15)
+#define PRM_FTE_FRAG	    PRM(0x10, 13, 13)
+#define PRM_FTE_TCP_FLAGS   PRM(0x10, 8, 0)
+#define PRM_FTE_TCP_SPORT   PRM(0x14, 31, 16)
+#define PRM_FTE_TCP_DPORT   PRM(0x14, 15, 0)
+#define PRM_FTE_UDP_SPORT   PRM(0x1c, 31, 16)
+#define PRM_FTE_UDP_DPORT   PRM(0x1c, 15, 0)
+#define PRM_FTE_SRC_IP_AT   0x20
+#define PRM_FTE_DST_IP_AT   0x30
+#define PRM_IPV4	    PRM(0x0c, 31, 0) /* in an address */
+
+enum {
+	GDK_MATCH_OUTER_HEADERS = 1, /* match_criteria_enable */
 };
 
 /* QUERY_HCA_CAP: op_mod is group << 1 | GDK_CAP_CURRENT */
@@ -300,6 +442,7 @@ enum {
 enum {
 	GDK_CAP_CURRENT = 1,
 	GDK_CAP_GENERAL = 0x0,
+	GDK_CAP_ETHERNET = 0x1,
 	GDK_CAP_ROCE = 0x4,
 	GDK_CAP_GENERAL_2 = 0x20,
 };
@@ -322,7 +465,9 @@ enum {
 #define PRM_HCA_NUM_PORTS	PRM(0x34, 7, 0)
 #define PRM_HCA_GROUP_MANAGER	PRM(0x34, 31, 31) /* vport_group_manager */
 #define PRM_HCA_CQE_VERSION	PRM(0x3c, 3, 0)
+#define PRM_HCA_NIC_FLOW_TABLE	PRM(0x34, 25, 25)
 #define PRM_HCA_SCTR_DATA_CQE	PRM(0x40, 10, 10)
+#define PRM_HCA_ETH_OFFLOADS	PRM(0x40, 3, 3) /* eth_net_offloads */
 #define PRM_HCA_ROCE		PRM(0x40, 2, 2)
 #define PRM_HCA_CD		PRM(0x44, 19, 19)
 #define PRM_HCA_RC		PRM(0x44, 0, 0)
@@ -331,8 +476,24 @@ enum {
 #define PRM_HCA_NUM_LAG_PORTS	PRM(0x4c, 3, 0)
 #define PRM_HCA_MAX_WQE_SZ_SQ	PRM(0x50, 15, 0)
 #define PRM_HCA_MAX_WQE_SZ_RQ	PRM(0x54, 15, 0)
+#define PRM_HCA_LOG_MAX_RQ	PRM(0x6c, 28, 24)
+#define PRM_HCA_LOG_MAX_SQ	PRM(0x6c, 20, 16)
 #define PRM_HCA_SQ_TS_FORMAT	PRM(0x88, 31, 30)
+#define PRM_HCA_RQ_TS_FORMAT	PRM(0x88, 29, 28)
+#define PRM_HCA_WAIT_ON_TIME	PRM(0xd0, 19, 19)
+#define PRM_HCA_FREQUENCY_KHZ	PRM(0x9c, 31, 0) /* device_frequency_khz */
 #define PRM_HCA_DMA_MMO_QP	PRM(0xe8, 23, 23)
+
+/* Ethernet capabilities */
+#define PRM_ETH_CSUM	    PRM(0x00, 31, 31)
+#define PRM_ETH_INLINE_MODE PRM(0x00, 13, 12) /* wqe_inline_mode */
+#define PRM_ETH_EMPW	    PRM(0x00, 5, 5)   /* enhanced_multi_pkt_send_wqe */
+
+enum {
+	GDK_INLINE_MODE_L2 = 0, /* every send WQE needs the Ethernet header inline */
+	GDK_INLINE_MODE_VPORT = 1,
+	GDK_INLINE_MODE_NOT_REQUIRED = 2,
+};
 
 /* qp_ts_format and sq_ts_format: supported timestamp formats */
 enum {

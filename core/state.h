@@ -28,6 +28,7 @@
 #define GDK_QPF_HOST_LOOKS 0x10u /* a waiting GPU polls CQEs in host memory */
 #define GDK_QPF_RUNG_READ  0x20u /* a CPU thread polls rung and writes the DBREC */
 #define GDK_QPF_RECV	   0x40u /* the state block of a receive queue (recv_dev.h) */
+#define GDK_QPF_ETHERNET   0x80u /* the WQEs are those of an Ethernet send queue */
 
 /* A request to the NIC's copy engine (MLX5_OPCODE_MMO in mlx5dv.h of rdma-core 44) and its opcode
  * modifier (MLX5_OPC_MOD_MMO_DMA in providers/mlx5/wqe.h). DOCA GPUNetIO has no names for them. */

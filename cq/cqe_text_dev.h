@@ -191,10 +191,11 @@ GDK_SLOW_FN const char *gdk_syndrome_name(uint32_t syndrome)
 /* The 16-byte segments of a WQE or CQE. A WQE may continue at the start of the ring. */
 struct gdk_wqe_view {
 	const uint8_t *ring;
-	uint64_t first; /* segment index of the control segment */
-	uint64_t mask;	/* segments of the ring - 1 */
-	uint32_t limit; /* readable segments */
-	uint32_t held;	/* segments that are copied to seg, from segment base on */
+	uint64_t first;	   /* segment index of the control segment */
+	uint64_t mask;	   /* segments of the ring - 1 */
+	uint32_t limit;	   /* readable segments */
+	uint32_t ethernet; /* the ring of an Ethernet send queue */
+	uint32_t held;	   /* segments that are copied to seg, from segment base on */
 	uint64_t base;
 	uint64_t seg[GDK_VIEW_SLOTS * 8];
 };

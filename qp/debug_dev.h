@@ -103,7 +103,10 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 	gdk_debug_range(d, "qpn", c->qpn, d->qpn, d->qpn);
 	if (!d->err && !d->shape.fixed)
 		gdk_debug_refuse(d, "opcode", c->opcode, 0, 0, "one that a GPU posts");
-	gdk_debug_range(d, "opmod", c->opmod, masked ? 8 : copy, masked ? 9 : copy);
+	if (d->view.ethernet && c->opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT)
+		gdk_debug_range(d, "opmod", c->opmod, 2, 2);
+	else
+		gdk_debug_range(d, "opmod", c->opmod, masked ? 8 : copy, masked ? 9 : copy);
 	gdk_debug_range(d, "ds", c->ds, d->shape.ds_min, d->shape.ds_max);
 	gdk_debug_range(d, "slots", (c->ds + 3) / 4, 1, to - d->idx);
 	gdk_debug_range(d, "reserved of qpn_ds", c->reserved, 0, 0);
@@ -114,11 +117,36 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 			DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE);
 }
 
+/* The Ethernet segment, without inline header and segmentation; or the time of a WAIT, whose
+ * condition is 5. */
+GDK_FN void gdk_debug_eth(struct gdk_debug *d)
+{
+	const struct gdk_wqe_view *v = &d->view;
+
+	switch (d->ctrl.opcode) {
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT:
+		gdk_debug_range(d, "condition of wait", gdk_view_word(v, 1, 0), 5, 5);
+		gdk_debug_range(d, "lkey of wait", gdk_view_word(v, 1, 1), 0, 0);
+		gdk_debug_range(d, "va of wait", gdk_view_long(v, 1, 1), 0, 0);
+		break;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND:
+	case GDK_OPCODE_EMPW:
+		gdk_debug_range(d, "reserved of eth", gdk_view_word(v, 1, 0), 0, 0);
+		gdk_debug_range(d, "cs_flags and mss", gdk_view_word(v, 1, 1) & ~0xc0000000u, 0, 0);
+		gdk_debug_range(d, "inline header", gdk_view_word(v, 1, 3), 0, 0);
+		break;
+	}
+}
+
 /* What stands between the control segment and the data. */
 GDK_FN void gdk_debug_fixed(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
 
+	if (v->ethernet) {
+		gdk_debug_eth(d);
+		return;
+	}
 	if (d->shape.raddr) {
 		gdk_debug_range(d, "reserved of raddr", gdk_view_word(v, 1, 3), 0, 0);
 		if (d->ctrl.ds > 2)
@@ -148,6 +176,12 @@ GDK_FN void gdk_debug_copy(struct gdk_debug *d)
 	gdk_debug_key(d, "lkey", gdk_view_word(&d->view, 3, 1));
 }
 
+/* An Ethernet frame has a header of 14 bytes. */
+GDK_FN uint32_t gdk_debug_least(const struct gdk_debug *d)
+{
+	return d->view.ethernet && d->ctrl.opcode != DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP ? 14 : 1;
+}
+
 /* Pieces of 1 byte to 1 GiB, and of no more together; a byte_count of 0 is
  * 2 GiB to the NIC. Inline data stands alone, and ends the WQE. */
 GDK_FN void gdk_debug_data(struct gdk_debug *d)
@@ -164,7 +198,8 @@ GDK_FN void gdk_debug_data(struct gdk_debug *d)
 			seg += (bytes + 4 + 15) / 16 - 1;
 			gdk_debug_range(d, "ds", d->ctrl.ds, seg + 1, seg + 1);
 		} else {
-			gdk_debug_range(d, "byte_count", bytes, 1, GDK_DEBUG_MAX_BYTES);
+			gdk_debug_range(d, "byte_count", bytes, gdk_debug_least(d),
+					GDK_DEBUG_MAX_BYTES);
 			gdk_debug_key(d, "lkey", gdk_view_word(&d->view, seg, 1));
 		}
 	}
@@ -181,7 +216,8 @@ GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 	if (d->view.first - d->view.base >= d->view.held)
 		gdk_view_hold(&d->view, to - idx);
 	gdk_view_ctrl(&d->view, &d->ctrl);
-	d->shape = gdk_shape_of(d->ctrl.opcode, d->ctrl.opmod);
+	d->shape = d->view.ethernet ? gdk_eth_shape_of(d->ctrl.opcode)
+				    : gdk_shape_of(d->ctrl.opcode, d->ctrl.opmod);
 	gdk_debug_ctrl(d, to);
 	if (!d->err)
 		gdk_debug_fixed(d);

@@ -21,6 +21,7 @@ GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct gdk_qp_state *st,
 	v->limit = (uint32_t)v->mask + 1;
 	v->held = 0;
 	v->base = 0;
+	v->ethernet = gdk_ldc32(&st->flags) & GDK_QPF_ETHERNET;
 }
 
 /* Copies the first n slots, at most GDK_VIEW_SLOTS, with all loads in flight at once. Word by
@@ -76,6 +77,32 @@ struct gdk_wqe_shape {
 	uint8_t raddr; /* segment 1 is a remote address */
 	uint8_t inl;   /* data may be inline */
 };
+
+/* Multi-packet WQE of an Ethernet send queue (enhanced MPW: mlx5_prm.h of DPDK 22.11). */
+#define GDK_OPCODE_EMPW 0x29u
+
+/* The shape in an Ethernet send queue: after the control segment, an Ethernet segment and the
+ * packets' data; or the time of a WAIT. */
+GDK_FN struct gdk_wqe_shape gdk_eth_shape_of(uint32_t opcode)
+{
+	const struct gdk_wqe_shape none = { 0, 0, 0, 0, 0, 0 }, nop = { 63, 1, 63, 0, 0, 0 },
+				   send = { 2, 3, 63, 0, 0, 0 }, wait = { 3, 3, 3, 0, 0, 0 },
+				   dump = { 1, 2, 2, 0, 0, 0 };
+
+	switch (opcode) {
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP:
+		return nop;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND:
+	case GDK_OPCODE_EMPW:
+		return send;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_WAIT:
+		return wait;
+	case DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP:
+		return dump;
+	default:
+		return none;
+	}
+}
 
 GDK_FN struct gdk_wqe_shape gdk_shape_of(uint32_t opcode, uint32_t opmod)
 {
@@ -257,6 +284,8 @@ GDK_SLOW_FN void gdk_text_wqe(struct gdk_text *t, const struct gdk_wqe_view *v)
 
 	gdk_view_ctrl(v, &c);
 	shape = gdk_shape_of(c.opcode, c.opmod);
+	if (v->ethernet)
+		shape.fixed = 0; /* raw segments */
 	gdk_text_ctrl(t, &c);
 	end = c.ds < v->limit ? c.ds : v->limit;
 	if (c.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP && c.ds)

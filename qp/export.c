@@ -120,6 +120,8 @@ static uint32_t state_flags(const struct gdk_export *x)
 		flags |= GDK_QPF_HOST_LOOKS;
 	if (x->dev.nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF)
 		flags |= GDK_QPF_BLUEFLAME;
+	if (x->q.pub.qp->ethernet)
+		flags |= GDK_QPF_ETHERNET;
 	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED))
 		flags |= GDK_QPF_RUNG_READ;
 	return flags;

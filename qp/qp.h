@@ -31,6 +31,7 @@ struct doca_verbs_qp_t {
 	uint32_t *dbrec;	 /* [0] receive, [1] send; a GPU address in GPU memory */
 	bool no_dbr;		 /* created without DBREC (firmware mode) */
 	bool emulate_no_dbr;
+	bool ethernet; /* the SQ of a TXQ (qp/eth), which is exported as a QP; obj is NULL */
 	doca_gpu_t *gpu;
 	struct doca_verbs_umem *umem, *umem_dbr;
 	bool own_umem;

@@ -3,10 +3,11 @@
 # Copyright (c) gdaki authors
 #
 # Compiles tests/doca/*.c, which call each function of the SDK's interface: calls.c those of Verbs,
-# umems and UARs, rdma.c and dma.c those of the libraries, base.c the others. As C11 and C++17 with gcc, with
-# clang if it is installed, as CUDA if nvcc is installed. Links them, so that each function has a definition. Fails if a function
+# umems and UARs, rdma.c, dma.c, eth.c and flow.c those of the libraries, base.c the others. As C11 and
+# C++17 with gcc, with clang if it is installed, as CUDA if nvcc is installed. Links them, so that each
+# function has a definition. Fails if a function
 # that a header of gdaki-doca declares is not called. Also compiles the calls of device functions in
-# tests/doca/*.cuh, in which each name of tests/device_names_sdk.txt must be called.
+# tests/doca/*.cuh, in which each name of tests/device_names_sdk.txt and device_names_eth.txt must be called.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
@@ -59,7 +60,7 @@ while read -r name _; do
 	grep -q -w "$name" tests/doca/*.cuh && continue
 	echo "doca_calls.sh: tests/doca/*.cuh do not call $name"
 	bad=1
-done < <(grep '^doca' tests/device_names_sdk.txt)
+done < <(grep -h '^doca' tests/device_names_sdk.txt tests/device_names_eth.txt)
 [ -n "$NVCC" ] || echo "doca_calls.sh: nvcc not found, not compiled as CUDA"
 
 calls=0

@@ -79,6 +79,7 @@ done <<-END
 	lib/pkgconfig/gdaki-static.pc
 	lib/pkgconfig/gdaki-doca.pc
 	lib/gdaki-doca/pkgconfig/doca-common.pc
+	lib/gdaki-doca/pkgconfig/doca-flow.pc
 	lib/gdaki-doca/pkgconfig/doca-gpunetio.pc
 	lib/gdaki-doca/pkgconfig/doca-verbs.pc
 	lib/gdaki-doca/pkgconfig/doca-dma.pc
@@ -86,6 +87,8 @@ done <<-END
 	lib/libgdaki_dma.a
 	lib/libgdaki_doca.a
 	lib/libgdaki_rdma.a
+	lib/libgdaki_eth.a
+	lib/libgdaki_flow.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
 	bin/hello_put
@@ -94,6 +97,7 @@ done <<-END
 	include/gdaki-doca/doca_dev.h
 	include/gdaki-doca/doca_dma.h
 	include/gdaki-doca/doca_rdma.h
+	include/gdaki-doca/doca_flow.h
 	share/man/man1/softnic-run.1
 	share/man/man1/hello_put.1
 	share/man/man1/gpunetio_plot.1
@@ -239,7 +243,7 @@ pkg_sdk() { # arguments of pkg-config
 	PKG_CONFIG_PATH=$dir/usr/lib/gdaki-doca/pkgconfig:$dir/usr/lib/pkgconfig \
 		pkg-config --define-variable=prefix="$dir/usr" "$@"
 }
-for pc in doca-common doca-gpunetio doca-verbs doca-dma doca-rdma; do
+for pc in doca-common doca-gpunetio doca-verbs doca-dma doca-rdma doca-flow; do
 	! PKG_CONFIG_LIBDIR=$dir/usr/lib/pkgconfig pkg-config --exists $pc || complain "$pc.pc is in lib/pkgconfig"
 	[ "$(pkg_sdk --modversion $pc)" = "$sdk" ] || complain "$pc.pc has not the version $sdk"
 	[ "$(pkg_sdk --cflags --libs $pc)" = "$(pkg --cflags --libs gdaki-doca)" ] ||

@@ -39,16 +39,18 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
-	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/eth_if.sh tests/eth_account.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
+	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/eth_if.sh tests/eth_account.py tests/flow_rss.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
 	tests/consumers/ucx.sh
 	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
-	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh}
+	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh tests/consumers/eth_samples.sh
+	tests/consumers/packet_processing.sh}
 	${GDAKI_NIXL:+tests/consumers/nixl.sh tests/consumers/nixl_cpu.sh} ${GDAKI_NIXL_RDMA:+tests/consumers/nixl_rdma.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
+	${GDAKI_AERIAL:+tests/consumers/aerial.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
-polling="thread/kernels_32 thread/kernels_1 test_e2e_share test_e2e_wrap test_qp_mixed"
+polling="thread/kernels_32 thread/kernels_1 test_doca_eth_scopes test_e2e_share test_e2e_wrap test_qp_mixed"
 # The longest of the other programs, which start first.
 long="test_softnic_slow test_failinject"
 
@@ -124,6 +126,7 @@ if [ "$what" = targets ]; then
 		tests/bench/dma.sh) echo "$B/bench/dma" ;;
 		tests/vxlan.sh | tests/eth_if.sh) echo "$B/responder/responder" ;;
 		tests/eth_account.py) echo "$B/soak/eth_peer" ;;
+		tests/flow_rss.py) echo "$B/tests/test_doca_flow_rss" ;;
 		tests/fuzz.sh | tests/models.sh | tests/consumers/rdma_core*.sh) echo build-tests ;;
 		esac
 	done
@@ -177,7 +180,8 @@ run() { # name
 	tests/consumers/ucx_gdaki.sh) limit 300 "$1" "$GDAKI_UCX" ;;
 	tests/consumers/nccl*.sh) limit 900 "$1" "$GDAKI_NCCL" ;;
 	tests/consumers/nvshmem_host.sh) limit 300 "$1" "$GDAKI_NVSHMEM" ;;
-	tests/consumers/doca_samples.sh) limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
+	tests/consumers/doca_samples.sh | tests/consumers/eth_samples.sh | tests/consumers/packet_processing.sh)
+		limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
 	tests/consumers/nixl.sh | tests/consumers/nixl_cpu.sh)
 		read -ra checkouts <<<"$GDAKI_NIXL"
 		limit 300 "$1" "${checkouts[@]}"
@@ -187,6 +191,7 @@ run() { # name
 		limit 300 "$1" "${checkouts[@]}"
 		;;
 	tests/consumers/holoscan.sh) limit 300 "$1" "$GDAKI_HOLOSCAN" ;;
+	tests/consumers/aerial.sh) limit 300 "$1" "$GDAKI_AERIAL" ;;
 	tests/consumers/dpdk.sh) limit 300 "$1" "$GDAKI_DPDK" ;;
 	tests/consumers/peer.sh) limit 300 "$1" "$GDAKI_PEER" ;;
 	tests/consumers/host.sh)

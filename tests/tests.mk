@@ -32,7 +32,7 @@ $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(
 	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
 # Tests of the SDK's interface.
 DOCA_TESTS := $(filter $(B)/tests/test_doca_%,$(TESTS))
-$(call TEST_OBJS,unit/test_doca_%): INC += $(INC_DOCA)
+$(call TEST_OBJS,unit/test_doca_% thread/doca_%): INC += $(INC_DOCA)
 $(DOCA_TESTS): ALL_LIBS := -L$(B)/lib $(SDK_LINK_LIBS) $(ALL_LIBS)
 $(DOCA_TESTS): $(SDK_LIBS)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))

@@ -177,6 +177,13 @@ GDK_FN void gdk_fence_rel(int scope)
 	gdk_cpu_fence(__ATOMIC_RELEASE, scope);
 }
 
+/* Both, by one fence on a GPU. */
+GDK_FN void gdk_fence_acq_rel(int scope)
+{
+	gdk_fence_acq(scope);
+	gdk_fence_rel(scope);
+}
+
 /* Orders earlier loads before later stores. */
 GDK_FN void gdk_fence_load_store(int scope)
 {
@@ -403,6 +410,14 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 {
 	return v;
 }
+GDK_FN uint32_t gdk_warp_min32(uint32_t v)
+{
+	return v;
+}
+GDK_FN uint32_t gdk_block_min32(uint32_t v)
+{
+	return v;
+}
 #else
 #include "../../device/gdk/platform_warp.h"
 
@@ -478,6 +493,14 @@ GDK_FN int gdk_block_any(int pred)
 GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 {
 	return gdk_host_block_bcast64(v);
+}
+GDK_FN uint32_t gdk_warp_min32(uint32_t v)
+{
+	return (uint32_t)gdk_host_meet(GDK_HOST_LEAST, gdk_host_warp_mask(), v, 0);
+}
+GDK_FN uint32_t gdk_block_min32(uint32_t v)
+{
+	return gdk_host_block_min32(v);
 }
 #endif
 

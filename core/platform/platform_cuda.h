@@ -251,6 +251,7 @@ GDK_DEF_CAS(gdk_any_cas64, "", uint64_t, ".b64", "=l", "l")
 	}
 GDK_DEF_FENCE(gdk_fence_acq, GDK_PTX_FENCE_ACQ)
 GDK_DEF_FENCE(gdk_fence_rel, GDK_PTX_FENCE_REL)
+GDK_DEF_FENCE(gdk_fence_acq_rel, "fence.acq_rel")
 GDK_DEF_FENCE(gdk_fence_sc, "fence.sc")
 
 /* Orders earlier loads, whose values decided a branch, before later stores. The GPU issues a store
@@ -504,6 +505,24 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 		word = v;
 	__syncthreads();
 	return word;
+}
+
+/* The least value of a warp, or of a block. All their threads call it. */
+GDK_FN uint32_t gdk_warp_min32(uint32_t v)
+{
+	return __reduce_min_sync(0xffffffffu, v);
+}
+GDK_FN uint32_t gdk_block_min32(uint32_t v)
+{
+	__shared__ uint32_t least[32];
+	const uint32_t rank = gdk_block_rank(), warps = (gdk_block_size() + 31) / 32;
+
+	v = gdk_warp_min32(v);
+	__syncthreads(); /* all threads have read the values of the previous call */
+	if (rank % 32 == 0)
+		least[rank / 32] = v;
+	__syncthreads();
+	return gdk_warp_min32(rank % 32 < warps ? least[rank % 32] : 0xffffffffu);
 }
 
 GDK_FN uint64_t gdk_now_ns(void)

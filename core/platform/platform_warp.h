@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * Blocks and warps made of CPU threads, one thread per lane. Collective functions (sync,
- * ballot, shuffle, match) are meetings under a mutex, which ThreadSanitizer understands. A
- * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other
- * thread is a warp of one lane and a block of one thread.
+ * ballot, shuffle, match, least value) are meetings under a mutex, which ThreadSanitizer
+ * understands. A thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any
+ * other thread is a warp of one lane and a block of one thread.
  *
  * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
  * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
@@ -31,6 +31,7 @@ enum gdk_host_call {
 	GDK_HOST_BALLOT,
 	GDK_HOST_SHUFFLE,
 	GDK_HOST_MATCH,
+	GDK_HOST_LEAST,
 	GDK_HOST_GATHER, /* gdk_activemask: its mask is the lanes that arrived */
 };
 
@@ -59,7 +60,8 @@ struct gdk_host_block {
 	uint32_t size, threads; /* number of threads at the start, and of those that remain */
 	uint32_t came, round;	/* barrier: threads that arrived; number of completed rounds */
 	int any, any_of[2];	/* OR of the predicates: of this round; of the last two rounds */
-	uint64_t word;		/* value of the broadcast */
+	uint32_t least, least_of[2]; /* least value, likewise */
+	uint64_t word;		     /* value of the broadcast */
 	struct gdk_host_warp *warp;
 };
 
@@ -93,6 +95,7 @@ GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_w
 	b->size = b->threads = size;
 	b->came = b->round = 0;
 	b->any = 0;
+	b->least = UINT32_MAX;
 	b->word = 0;
 	b->warp = warps;
 	for (at = 0; at < size; at += GDK_HOST_LANES, warps++) {
@@ -208,7 +211,20 @@ GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_
 	pthread_cond_broadcast(&m->cond);
 }
 
-/* Returns the result for a lane: a mask for ballot, match and GATHER, a value for shuffle. */
+/* Returns the least value of the lanes that came. */
+GDK_SLOW_FN uint64_t gdk_host_least(const struct gdk_host_meeting *m)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < GDK_HOST_LANES; i++)
+		if (m->came >> i & 1 && m->value[i] < least)
+			least = m->value[i];
+	return least;
+}
+
+/* Returns the result for a lane: a mask for ballot, match and GATHER, a value for shuffle and least
+ * value. */
 GDK_SLOW_FN uint64_t gdk_host_result(const struct gdk_host_meeting *m, uint64_t v, uint32_t from)
 {
 	uint32_t i, bits = 0;
@@ -221,6 +237,8 @@ GDK_SLOW_FN uint64_t gdk_host_result(const struct gdk_host_meeting *m, uint64_t 
 	}
 	if (m->call == GDK_HOST_GATHER)
 		return m->mask;
+	if (m->call == GDK_HOST_LEAST)
+		return gdk_host_least(m);
 	for (i = 0; i < GDK_HOST_LANES; i++)
 		if (m->came >> i & 1 && m->value[i] == v)
 			bits |= 1u << i;
@@ -246,7 +264,8 @@ GDK_FN uint32_t gdk_host_block_size(void)
 /* Result of a collective call for a thread that is not in a warp. */
 GDK_SLOW_FN uint64_t gdk_host_alone(enum gdk_host_call call, uint64_t v)
 {
-	return call == GDK_HOST_SHUFFLE || call == GDK_HOST_BALLOT ? v : 1;
+	return call == GDK_HOST_SHUFFLE || call == GDK_HOST_BALLOT || call == GDK_HOST_LEAST ? v
+											     : 1;
 }
 
 /* Executes one collective call: joins the meeting, waits until it is complete and returns its
@@ -296,14 +315,17 @@ GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 	if (b->came < b->threads)
 		return 0;
 	b->came = 0;
+	b->least_of[b->round % 2] = b->least;
 	b->any_of[b->round++ % 2] = b->any;
 	b->any = 0;
+	b->least = UINT32_MAX;
 	pthread_cond_broadcast(&b->cond);
 	return 1;
 }
 
-/* Block barrier. Returns whether pred is true for any thread of the block. */
-GDK_SLOW_FN int gdk_host_block_any(int pred)
+/* Block barrier. Returns whether pred is true for any thread of the block. *least: the value of
+ * this thread, and then the least value of all. */
+GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 {
 	struct gdk_host_block *b = gdk_host_self.block;
 	const uint64_t until = gdk_host_time_ns() + GDK_HOST_LIMIT_S * 1000000000ull;
@@ -316,14 +338,30 @@ GDK_SLOW_FN int gdk_host_block_any(int pred)
 	round = b->round;
 	b->came++;
 	b->any |= pred != 0;
+	if (*least < b->least)
+		b->least = *least;
 	if (!gdk_host_block_through(b))
 		while (b->round == round)
 			if (!gdk_host_sleep(&b->cond, &b->lock, until) && b->round == round)
 				gdk_host_die("a thread of the block did not arrive", b->threads,
 					     b->came);
 	any = b->any_of[round % 2]; /* not overwritten before this thread is in round + 2 */
+	*least = b->least_of[round % 2];
 	pthread_mutex_unlock(&b->lock);
 	return any;
+}
+
+GDK_SLOW_FN int gdk_host_block_any(int pred)
+{
+	uint32_t least = UINT32_MAX;
+
+	return gdk_host_block_meet(pred, &least);
+}
+
+GDK_SLOW_FN uint32_t gdk_host_block_min32(uint32_t v)
+{
+	(void)gdk_host_block_meet(0, &v);
+	return v;
 }
 
 GDK_FN void gdk_host_block_sync(void)

@@ -7,7 +7,8 @@ usage: cpu_launch.py FILE.cu >FILE.cpp"""
 import re
 import sys
 
-LAUNCH = r"(\w+(?:<[^;{}()]*?>)?)\s*<<<\s*([^,<>]+),\s*([^,<>]+),\s*0,\s*stream\s*>>>\s*\("
+SIZE = r"((?:[^,<>]|->)+)"
+LAUNCH = rf"(\w+(?:<[^;{{}}()]*?>)?)\s*<<<\s*{SIZE},\s*{SIZE},\s*0,\s*stream\s*>>>\s*\("
 
 with open(sys.argv[1]) as f:
     text, launches = re.subn(LAUNCH, r"GDK_LAUNCH((\1), \2, \3, stream, ", f.read())

@@ -23,6 +23,9 @@ enum { CUDA_SUCCESS = 0 };
 typedef int CUresult;
 typedef struct CUevent_st *CUevent;
 typedef struct CUctx_st *CUcontext;
+struct cudaDeviceProp {
+	int major, minor;
+};
 
 #ifndef __cplusplus
 
@@ -33,6 +36,7 @@ typedef struct CUstream_st *cudaStream_t;
 
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *name);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
 cudaError_t cudaFree(void *mem);
 cudaError_t cudaMemset(void *dst, int byte, size_t len);
 cudaError_t cudaMemsetAsync(void *dst, int byte, size_t len, cudaStream_t stream);
@@ -63,10 +67,29 @@ CUresult cuEventDestroy(CUevent event);
 
 /* A kernel that polls memory lets other CPU threads run. */
 #undef DOCA_GPUNETIO_VOLATILE
+#ifndef CUDART_CPU_ONE_LOAD
 #define DOCA_GPUNETIO_VOLATILE(x) (*(sched_yield(), (volatile __typeof__(x) *)&(x)))
+#else
+/* For kernels in which whole warps load, as the condition of a loop, and one thread stores: the
+ * lanes of a warp load the same value, as on a GPU. */
+template <typename T> struct cudart_one_load {
+	T *word;
+
+	operator T() const
+	{
+		sched_yield();
+		return __shfl_sync(~0u, *(volatile T *)word, 0);
+	}
+	T operator=(T v) const
+	{
+		return *(volatile T *)word = v;
+	}
+};
+#define DOCA_GPUNETIO_VOLATILE(x) (cudart_one_load<__typeof__(x)>{ &(x) })
+#endif
 
 /* In the object, also if no C++ code calls the function. */
-#define CUDART_FN		  extern "C" inline __attribute__((__used__))
+#define CUDART_FN extern "C" inline __attribute__((__used__))
 
 /* The default stream, 0. */
 inline CUstream_st cudart_default;
@@ -92,6 +115,16 @@ CUDART_FN cudaError_t cudaDeviceGetPCIBusId(char *name, int len, int)
 
 CUDART_FN cudaError_t cudaSetDevice(int)
 {
+	return cudaSuccess;
+}
+
+/* The compute capability is 9.0, or CUDART_CPU_MAJOR.0. */
+CUDART_FN cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int)
+{
+	const char *major = getenv("CUDART_CPU_MAJOR");
+
+	prop->major = major ? atoi(major) : 9;
+	prop->minor = 0;
 	return cudaSuccess;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <doca_bitfield.h>
 #include <doca_buf.h>
 #include <doca_buf_array.h>
 #include <doca_buf_inventory.h>

@@ -267,6 +267,19 @@ static void parse_wait(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_wqe 
 		reserved(e, q, w, "mask of a wait is not 2^n - 1, low bits", w->wait_mask);
 }
 
+/* A DUMP reads memory and sends nothing. Linux 6.12 posts it to SQs (en_accel/ktls_tx.c,
+ * post_dump_wqe()): a control and a data segment. */
+static void parse_dump(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_wqe *w, uint32_t bytes)
+{
+	if (bytes != 32) {
+		reserved(e, q, w, "a DUMP has 2 units of 16 bytes, not", bytes / 16);
+		return;
+	}
+	parse_pieces(e, q, w, 16, bytes);
+	if (!w->synd)
+		check_keys(e, q, w);
+}
+
 /* The opcode modifier selects the kind of a WAIT; it is 0 for the other opcodes. */
 static bool supported(const struct sn_eng *e, uint8_t opcode, uint8_t modifier)
 {
@@ -275,6 +288,7 @@ static bool supported(const struct sn_eng *e, uint8_t opcode, uint8_t modifier)
 	case SN_OP_SEND:
 	case SN_OP_TSO:
 	case SN_OP_EMPW:
+	case SN_OP_DUMP:
 		return !modifier;
 	case SN_OP_WAIT:
 		return modifier == WAIT_TIME && e->dev->cfg.wait_on_time;
@@ -299,6 +313,8 @@ void sn_eth_wqe_parse(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_wqe *
 			       w0 & 0xff0000ff);
 	else if (w->opcode == SN_OP_WAIT)
 		parse_wait(e, q, w, bytes);
+	else if (w->opcode == SN_OP_DUMP)
+		parse_dump(e, q, w, bytes);
 	else if (w->opcode != SN_OP_NOP)
 		parse_packets(e, q, w, bytes);
 	if (w->synd)
