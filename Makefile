@@ -103,9 +103,12 @@ SRCS_cq   := $(sort $(wildcard cq/*.c))
 SRCS_qp   := $(sort $(wildcard qp/*.c))
 # The interface of the DOCA SDK, which is not in the merged archive. An archive takes symbols only of
 # those to its right.
-DOCA_ARCHIVES := dma doca
 SRCS_doca := $(sort $(wildcard qp/doca/*.c qp/doca/*/*.c))
-SRCS_dma := $(sort $(wildcard qp/dma/*.c))
+# Its libraries on top, an archive each: folder qp/NAME, headers qp/NAME/include, doca-X.pc in
+# qp/NAME/pkgconfig.
+SDK_PARTS := rdma dma
+$(foreach p,$(SDK_PARTS),$(eval SRCS_$(p) := $(sort $(wildcard qp/$(p)/*.c))))
+SDK_ARCHIVES := $(SDK_PARTS) doca
 DB_STRATEGIES  := gpu_sm bf cpu_proxy
 SRCS_db_gpu_sm    := doorbell/gpu_sm.c
 SRCS_db_bf        := doorbell/bf.c
@@ -115,9 +118,9 @@ DB_ARCHIVES := $(addprefix db_,$(DB_STRATEGIES)) db_auto
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(ARCHIVES) $(DB_ARCHIVES) db_none)
-DOCA_LIBS := $(patsubst %,$(B)/lib/libgdaki_%.a,$(DOCA_ARCHIVES))
-DOCA_LINK_LIBS := $(patsubst %,-lgdaki_%,$(DOCA_ARCHIVES))
-DOCA_OBJS := $(call obj,$(foreach a,$(DOCA_ARCHIVES),$(SRCS_$(a))))
+SDK_LIBS := $(SDK_ARCHIVES:%=$(B)/lib/libgdaki_%.a)
+SDK_LINK_LIBS := $(SDK_ARCHIVES:%=-lgdaki_%)
+SDK_OBJS := $(call obj,$(foreach a,$(SDK_ARCHIVES),$(SRCS_$(a))))
 MERGED := $(B)/lib/libgdaki.a
 LIB_OBJS := $(call obj,$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(SRCS_$(a))))
 NONE_OBJS := $(patsubst %,$(B)/obj/doorbell/none_%.o,$(DB_STRATEGIES))
@@ -155,7 +158,7 @@ $(call stage-into,host/,$(HDR_host))
 $(call stage-into,device/,$(HDR_device))
 $(call stage-into,device/gdk/,$(HDR_gdk))
 # The headers of gdaki-doca: one flat folder, whose files include those of build/include.
-HDR_doca := $(wildcard $(foreach d,doca dma,qp/$(d)/include/*.h qp/$(d)/include/*.cuh))
+HDR_doca := $(wildcard $(foreach a,$(SDK_ARCHIVES),qp/$(a)/include/*.h qp/$(a)/include/*.cuh))
 $(foreach h,$(HDR_doca),$(eval $(call stage-rule,include-doca/,$(h),STAGED_DOCA)))
 stage: $(STAGED) $(STAGED_DOCA)
 
@@ -168,20 +171,19 @@ endef
 # A shared object that links the archives exports none of their symbols. Otherwise two such objects
 # in one process, or a program with functions of the same names, would call each other's functions.
 HIDDEN := -fvisibility=hidden
-$(LIB_OBJS) $(NONE_OBJS) $(DOCA_OBJS): VISIBILITY := $(HIDDEN)
-$(DOCA_OBJS): INC += $(INC_DOCA)
+$(LIB_OBJS) $(NONE_OBJS) $(SDK_OBJS): VISIBILITY := $(HIDDEN)
+$(SDK_OBJS): INC += $(INC_DOCA)
 $(B)/obj/%.o: %.c $(B)/settings/cc | stage
 	$(call compile)
 $(B)/obj/doorbell/none_%.o: doorbell/none.c $(B)/settings/cc | stage
 	$(call compile,-DSTRATEGY=$*)
 
-$(LIBS) $(DOCA_LIBS): $(B)/settings/ar
+$(LIBS) $(SDK_LIBS): $(B)/settings/ar
 	$(call say,AR)
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
-$(foreach a,$(ARCHIVES) $(DB_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
+$(foreach a,$(ARCHIVES) $(DB_ARCHIVES) $(SDK_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
 $(B)/lib/libgdaki_db_none.a: $(NONE_OBJS)
-$(foreach a,$(DOCA_ARCHIVES),$(eval $(B)/lib/libgdaki_$(a).a: $(call obj,$(SRCS_$(a)))))
 # The merged archive. Its members are named after their folders, as core_error.o and qp_error.o:
 # of two members with the same name, ar extracts or replaces only one.
 $(MERGED): $(LIB_OBJS) $(B)/settings/ar
@@ -189,7 +191,7 @@ $(MERGED): $(LIB_OBJS) $(B)/settings/ar
 	@mkdir -p $(@D) && rm -rf $@ $(B)/obj/merged && mkdir -p $(B)/obj/merged
 	@$(foreach o,$(LIB_OBJS),ln -sr $(o) $(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)) &&) :
 	$(Q)$(AR) rcsD $@ $(foreach o,$(LIB_OBJS),$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
-libs: $(LIBS) $(MERGED) $(DOCA_LIBS)
+libs: $(LIBS) $(MERGED) $(SDK_LIBS)
 
 include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
@@ -199,7 +201,7 @@ include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz
 SETTINGS_cc   := $(CC) $(subst $(MAP),,$(CFLAGS_ALL)) $(HIDDEN) $(TEST_OPT) $(TEST_DEV_OPT)
 SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNEL_FLAGS)
 SETTINGS_ld   := $(CC) $(CXX) $(LDFLAGS_ALL) $(ALL_LIBS)
-SETTINGS_ar   := $(AR) $(LIB_OBJS) $(DOCA_OBJS)
+SETTINGS_ar   := $(AR) $(LIB_OBJS) $(SDK_OBJS)
 SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
 # An absolute B in this folder builds the same as a relative one.
 $(foreach s,cc cxx ld ar fuzz,$(eval SETTINGS_$(s) := $$(subst $$(CURDIR)/,,$$(SETTINGS_$(s)))))

@@ -38,14 +38,14 @@ INSTALL_EXAMPLES = \
 	'644 $(MANDIR)/man7 $(wildcard examples/common/*.7)'
 headers-in = $(foreach h,$(STAGED),$(if $(filter $(1),$(dir $(h))),$(h)))
 INSTALL_ALL = \
-	'644 $(LIBDIR) $(LIBS) $(MERGED) $(DOCA_LIBS)' \
+	'644 $(LIBDIR) $(LIBS) $(MERGED) $(SDK_LIBS)' \
 	'644 $(LIBDIR)/pkgconfig $(wildcard core/*.pc.in qp/doca/*.pc.in)' \
-	'644 $(LIBDIR)/gdaki-doca/pkgconfig $(wildcard qp/doca/pkgconfig/*.pc.in)' \
+	'644 $(LIBDIR)/gdaki-doca/pkgconfig $(wildcard $(SDK_ARCHIVES:%=qp/%/pkgconfig/*.pc.in))' \
 	'644 $(LIBDIR)/cmake/gdaki $(wildcard core/*.cmake.in)' \
 	$(foreach d,$(sort $(dir $(STAGED))),'644 $(patsubst %/,%,$(d:$(B)/include/%=$(INCLUDEDIR)/gdaki/%)) $(call headers-in,$(d))') \
 	'644 $(INCLUDEDIR)/gdaki-doca $(STAGED_DOCA)' \
 	'644 $(DOCDIR) LICENSE README.md CHANGELOG.md CONTRIBUTING.md' \
-	$(foreach d,core doorbell qp qp/doca qp/dma examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
+	$(foreach d,core doorbell qp $(SDK_ARCHIVES:%=qp/%) examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
 	$(foreach d,common $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \
@@ -56,7 +56,7 @@ below-prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 INSTALL_SUBST = s|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call below-prefix,$(LIBDIR))|; \
 	s|@INCLUDEDIR@|$(call below-prefix,$(INCLUDEDIR))|; s|@VERSION@|$(VERSION)|; \
 	s|@GDAKI_LIBS@|$(GDAKI_LIBS)|; s|@SYS_LIBS@|$(SYS_LIBS)|; \
-	s|@STRATEGIES@|$(DB_STRATEGIES)|
+	s|@STRATEGIES@|$(DB_STRATEGIES)|; s|@SDK_PARTS@|$(SDK_PARTS)|; s|@SDK_LIBS@|$(SDK_LINK_LIBS)|
 install-run = DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) INCLUDEDIR=$(INCLUDEDIR) \
 	SUBST='$(INSTALL_SUBST)' core/install.sh
 

@@ -47,7 +47,7 @@ $(NVCC_OPTIONS): FORCE
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
 $(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_DOCA))): INC += $(INC_DOCA)
-$(EXAMPLES_DOCA:%=$(B)/bin/%): $(DOCA_LIBS)
+$(EXAMPLES_DOCA:%=$(B)/bin/%): $(SDK_LIBS)
 $(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_MPI))): INC += $(filter -I%,$(MPI_OPTIONS))
 # A kernel is compiled twice: by CXX for CPU threads, into the program, and by nvcc.
 $(B)/obj/examples/%_kernel.o: examples/%_kernel.cu $(B)/settings/cxx | stage
@@ -58,7 +58,7 @@ example-kernel-obj = $(patsubst %.cu,$(B)/obj/%.o,$(wildcard examples/$(1)/$(1)_
 define example-rule # $(1): program
 $(B)/bin/$(1): private LINKER := $$(if $$(call example-kernel-obj,$(1)),$$(CXX))
 $(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(or $$(EXAMPLE_COMMON_$(1)),$$(EXAMPLE_COMMON))) $$(call example-kernel-obj,$(1)) $$(LIBS)
-	$$(call link,$$(if $$(filter $(1),$$(EXAMPLES_DOCA)),-L$$(B)/lib $$(DOCA_LINK_LIBS)) $$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(if $$(EXAMPLE_COMMON_$(1)),,-ljson-c) $$(SYS_LIBS))
+	$$(call link,$$(if $$(filter $(1),$$(EXAMPLES_DOCA)),-L$$(B)/lib $$(SDK_LINK_LIBS)) $$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(if $$(EXAMPLE_COMMON_$(1)),,-ljson-c) $$(SYS_LIBS))
 endef
 $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 

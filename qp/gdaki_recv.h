@@ -77,6 +77,19 @@ gdk_verbs_create_qp_group_rq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_
 				struct doca_gpu_verbs_qp_group_hl **qpg);
 
 /**
+ * Creates a high-level QP as gdk_verbs_create_qp_hl() does, which takes its receives from a shared
+ * receive queue. Destroy it with doca_gpu_verbs_destroy_qp_hl(), before the SRQ and the CQ.
+ *
+ * @param srq the SRQ; the QP exports only its send queue (gdk_verbs_export_srq())
+ * @param cq_rq the receive CQ, which other QPs of the SRQ may use too
+ * @param flags 0 or GDK_QP_HL_QUEUES_ON_HOST; they do not concern SRQ and receive CQ
+ * @retval DOCA_ERROR_NOT_SUPPORTED also if the GPU belongs to the DOCA SDK
+ */
+doca_error_t gdk_verbs_create_qp_srq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					struct doca_verbs_srq *srq, doca_verbs_cq_t *cq_rq,
+					uint32_t flags, struct doca_gpu_verbs_qp_hl **qp);
+
+/**
  * Returns the receive CQ of a high-level QP. It is destroyed with the QP.
  *
  * @retval DOCA_ERROR_INVALID_VALUE the QP has no receive queue

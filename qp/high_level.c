@@ -116,20 +116,20 @@ static doca_error_t create_cq(const struct gdk_hl_plan *p, struct doca_gpu_verbs
 	return err;
 }
 
-static doca_error_t create_cq_rq(const struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_hl *hl)
+doca_error_t gdk_hl_cq_create(struct doca_dev *dev, const struct gdk_slab_unit *unit, size_t at,
+			      uint32_t num, struct doca_verbs_uar *uar, doca_verbs_cq_t **cq)
 {
 	doca_verbs_cq_attr_t *attr;
 	doca_error_t err = doca_verbs_cq_attr_create(&attr);
 
 	if (err != DOCA_SUCCESS)
 		return err;
-	err = doca_verbs_cq_attr_set_cq_size(attr, p->rq_num) ?:
+	err = doca_verbs_cq_attr_set_cq_size(attr, num) ?:
 	      doca_verbs_cq_attr_set_cq_overrun(attr, DOCA_VERBS_CQ_ENABLE_OVERRUN) ?:
 	      doca_verbs_cq_attr_set_external_umem(
-		      attr, p->unit.umem,
-		      offset_of((uint8_t *)p->unit.pages + p->rcq_at, p->unit.umem)) ?:
-	      doca_verbs_cq_attr_set_external_uar(attr, hl->external_uar) ?:
-	      doca_verbs_cq_create(p->dev, attr, p->cq_rq);
+		      attr, unit->umem, offset_of((uint8_t *)unit->pages + at, unit->umem)) ?:
+	      doca_verbs_cq_attr_set_external_uar(attr, uar) ?:
+	      doca_verbs_cq_create(dev, attr, cq);
 	(void)doca_verbs_cq_attr_destroy(attr);
 	return err;
 }
@@ -141,6 +141,14 @@ static doca_error_t fill_rq(const struct gdk_hl_plan *p, doca_verbs_qp_init_attr
 	       doca_verbs_qp_init_attr_set_receive_max_sges(init, p->rq_sges) ?:
 	       doca_verbs_qp_init_attr_set_receive_cq(init, *p->cq_rq) ?:
 	       doca_verbs_qp_init_attr_set_cqe_inline(init, p->cqe_inline);
+}
+
+/* Sets the shared receive queue. */
+static doca_error_t fill_srq(const struct gdk_hl_plan *p, doca_verbs_qp_init_attr_t *init)
+{
+	return doca_verbs_qp_init_attr_set_rq_wr(init, 0) ?:
+	       doca_verbs_qp_init_attr_set_srq(init, p->srq) ?:
+	       doca_verbs_qp_init_attr_set_receive_cq(init, p->srq_cq);
 }
 
 static doca_error_t fill_init(const struct gdk_hl_plan *p, const struct doca_gpu_verbs_qp_hl *hl,
@@ -183,6 +191,8 @@ static doca_error_t create_qp(const struct gdk_hl_plan *p, struct doca_gpu_verbs
 	err = fill_init(p, hl, init);
 	if (err == DOCA_SUCCESS && p->rq_num)
 		err = fill_rq(p, init);
+	if (err == DOCA_SUCCESS && p->srq)
+		err = fill_srq(p, init);
 	if (err == DOCA_SUCCESS)
 		err = doca_verbs_qp_create(p->dev, init, &hl->qp);
 	(void)doca_verbs_qp_init_attr_destroy(init);
@@ -259,7 +269,8 @@ static doca_error_t build_parts(struct gdk_hl_plan *p, struct doca_gpu_verbs_qp_
 	if (err == DOCA_SUCCESS)
 		err = create_cq(p, hl);
 	if (err == DOCA_SUCCESS && p->rq_num)
-		err = create_cq_rq(p, hl);
+		err = gdk_hl_cq_create(p->dev, &p->unit, p->rcq_at, p->rq_num, hl->external_uar,
+				       p->cq_rq);
 	if (err == DOCA_SUCCESS)
 		err = create_qp(p, hl);
 	if (err == DOCA_SUCCESS)
@@ -424,7 +435,32 @@ doca_error_t gdk_verbs_create_qp_rq_hl(const struct doca_gpu_verbs_qp_init_attr_
 	return err == DOCA_SUCCESS ? create_hl(&p, qp) : err;
 }
 
-/* The receive CQ belongs to the QP (destroy_parts()). */
+doca_error_t gdk_verbs_create_qp_srq_hl(const struct doca_gpu_verbs_qp_init_attr_hl *qp_init_attr,
+					struct doca_verbs_srq *srq, doca_verbs_cq_t *cq_rq,
+					uint32_t flags, struct doca_gpu_verbs_qp_hl **qp)
+{
+	struct gdk_hl_plan p;
+	doca_error_t err;
+
+	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(srq);
+	GDK_CHECK_PTR(cq_rq);
+	CHECK_FLAGS(flags);
+	GDK_CHECK_PTR(qp);
+	err = gdk_hl_plan_init(qp_init_attr, flags, &p);
+	if (err != DOCA_SUCCESS)
+		return err;
+	if (p.gpu->sdk) {
+		gdk_err("GPU %s belongs to the DOCA SDK: high-level QPs of the SDK have no SRQ",
+			gdk_gpu_name(p.gpu));
+		return DOCA_ERROR_NOT_SUPPORTED;
+	}
+	p.srq = srq;
+	p.srq_cq = cq_rq;
+	return create_hl(&p, qp);
+}
+
+/* The receive CQ belongs to the QP (destroy_parts()), or with an SRQ to the caller. */
 doca_error_t gdk_verbs_qp_hl_get_cq_rq(const struct doca_gpu_verbs_qp_hl *qp,
 				       doca_verbs_cq_t **cq_rq)
 {

@@ -20,7 +20,9 @@ struct gdk_hl_plan {
 	uint32_t depth;
 	uint32_t rq_num, rq_sges; /* rq_num 0: no receive queue */
 	bool cqe_inline;
-	doca_verbs_cq_t **cq_rq; /* where the receive CQ is kept; NULL: no receive queue */
+	doca_verbs_cq_t **cq_rq;    /* where the receive CQ is kept; NULL: no receive queue */
+	struct doca_verbs_srq *srq; /* NULL: no shared receive queue */
+	doca_verbs_cq_t *srq_cq;    /* receive CQ of the caller, with srq */
 	bool collapsed, core_direct, copy_engine;
 	enum doca_verbs_qp_ordering_semantic ordering;
 	enum doca_gpu_dev_verbs_nic_handler want;
@@ -41,6 +43,11 @@ doca_error_t gdk_hl_plan_init(const struct doca_gpu_verbs_qp_init_attr_hl *qp_in
 			      uint32_t flags, struct gdk_hl_plan *p);
 /* Takes over the attributes of a receive queue, which are valid. */
 void gdk_hl_plan_rq(struct gdk_hl_plan *p, const struct gdk_qp_rq_attr_hl *rq_attr);
+/* Creates a CQ that ignores overruns in the pages of a unit: num entries at `at`, and the DBREC
+ * behind them (GDK_HL_CQ_BYTES). uar: NULL, or the UAR that the CQ uses. */
+#define GDK_HL_CQ_BYTES(num) ((size_t)(num)*64u + 8u)
+doca_error_t gdk_hl_cq_create(struct doca_dev *dev, const struct gdk_slab_unit *unit, size_t at,
+			      uint32_t num, struct doca_verbs_uar *uar, doca_verbs_cq_t **cq);
 /* Chooses the doorbell handler and the DBREC mode. */
 doca_error_t gdk_hl_plan_handler(struct gdk_hl_plan *p, struct doca_verbs_uar *uar);
 /* Decides where the parts are in the memory of the QP. */

@@ -3,8 +3,8 @@
 # Copyright (c) gdaki authors
 #
 # Compiles tests/doca/*.c, which call each function of the SDK's interface: calls.c those of Verbs,
-# umems and UARs, base.c the others. As C11 and C++17 with gcc, with clang if it is installed, as
-# CUDA if nvcc is installed. Links them, so that each function has a definition. Fails if a function
+# umems and UARs, rdma.c and dma.c those of the libraries, base.c the others. As C11 and C++17 with gcc, with
+# clang if it is installed, as CUDA if nvcc is installed. Links them, so that each function has a definition. Fails if a function
 # that a header of gdaki-doca declares is not called. Also compiles the calls of device functions in
 # tests/doca/*.cuh, in which each name of tests/device_names_sdk.txt must be called.
 set -u
@@ -16,7 +16,8 @@ trap 'rm -rf "$tmp"' EXIT
 bad=0
 inc=("-I$B/include-doca" "-I$B/include")
 warn=(-Wall -Wextra -Werror)
-libs=("-L$B/lib" -lgdaki_dma -lgdaki_doca -lgdaki -lmlx5 -libverbs -lnuma -ldl -lpthread)
+read -ra parts < <(sed -n 's/^SDK_PARTS := //p' Makefile)
+libs=("-L$B/lib" "${parts[@]/#/-lgdaki_}" -lgdaki_doca -lgdaki -lmlx5 -libverbs -lnuma -ldl -lpthread)
 
 try() { # what, command...
 	local what=$1

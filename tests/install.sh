@@ -82,8 +82,10 @@ done <<-END
 	lib/gdaki-doca/pkgconfig/doca-gpunetio.pc
 	lib/gdaki-doca/pkgconfig/doca-verbs.pc
 	lib/gdaki-doca/pkgconfig/doca-dma.pc
+	lib/gdaki-doca/pkgconfig/doca-rdma.pc
 	lib/libgdaki_dma.a
 	lib/libgdaki_doca.a
+	lib/libgdaki_rdma.a
 	lib/gdaki/libsoftnic.so
 	bin/softnic-run
 	bin/hello_put
@@ -91,6 +93,7 @@ done <<-END
 	include/gdaki/doca_gpunetio_host.h
 	include/gdaki-doca/doca_dev.h
 	include/gdaki-doca/doca_dma.h
+	include/gdaki-doca/doca_rdma.h
 	share/man/man1/softnic-run.1
 	share/man/man1/hello_put.1
 	share/man/man1/gpunetio_plot.1
@@ -220,13 +223,23 @@ for how in "$CC -std=c11 $dir/s.c" "$CC -std=c11 -DWITH_DMA $dir/s.c" "g++ $dir/
 	[ "$(timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/s" 2>"$dir/log")" = mlx5_0 ] ||
 		complain "a program fails: gdaki-doca.pc, $how"
 done
+cat >"$dir/r.c" <<'C'
+#include <doca_rdma.h>
+int main(void)
+{
+	return doca_rdma_as_ctx(NULL) != NULL;
+}
+C
+# shellcheck disable=SC2046 # options
+$CC -std=c11 "$dir/r.c" -o "$dir/r" $(pkg --cflags --libs gdaki-doca) >"$dir/log" 2>&1 && "$dir/r" 2>/dev/null ||
+	complain "a program does not link or run: gdaki-doca.pc, the RDMA library"
 # The SDK's names of the packages are found only where PKG_CONFIG_PATH names their folder.
 sdk=$(sed -n 's/^#define SDK_VERSION *"\(.*\)"/\1/p' qp/doca/log.c)
 pkg_sdk() { # arguments of pkg-config
 	PKG_CONFIG_PATH=$dir/usr/lib/gdaki-doca/pkgconfig:$dir/usr/lib/pkgconfig \
 		pkg-config --define-variable=prefix="$dir/usr" "$@"
 }
-for pc in doca-common doca-gpunetio doca-verbs doca-dma; do
+for pc in doca-common doca-gpunetio doca-verbs doca-dma doca-rdma; do
 	! PKG_CONFIG_LIBDIR=$dir/usr/lib/pkgconfig pkg-config --exists $pc || complain "$pc.pc is in lib/pkgconfig"
 	[ "$(pkg_sdk --modversion $pc)" = "$sdk" ] || complain "$pc.pc has not the version $sdk"
 	[ "$(pkg_sdk --cflags --libs $pc)" = "$(pkg --cflags --libs gdaki-doca)" ] ||

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca); dma (qp/dma). Prints how many symbols each
-# archive takes from each other one, and how many includes each folder has of each other one.
+# The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca); rdma (qp/rdma), dma (qp/dma). Prints how
+# many symbols each archive takes from each other one, and how many includes each folder has of each other one.
 # Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
 # in a circle, and on an include that does not follow the rule:
 #
@@ -25,7 +25,7 @@ import re
 import subprocess
 import sys
 
-RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5, "dma": 6}
+RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5, "rdma": 6, "dma": 6}
 INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 

@@ -252,7 +252,8 @@ for ld in $linkers; do
 done
 
 # Each archive with the archives to its right, every member of it.
-all="-lgdaki_dma -lgdaki_doca -lgdaki_qp -lgdaki_db_auto -lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy $lower"
+sdk="$(sed -n 's/^SDK_PARTS := //p' Makefile) doca"
+all="$(printf -- '-lgdaki_%s ' $sdk)-lgdaki_qp -lgdaki_db_auto -lgdaki_db_gpu_sm -lgdaki_db_bf -lgdaki_db_cpu_proxy $lower"
 echo 'int main(void) { return 0; }' >"$tmp/empty.c"
 for lib in "$B"/lib/libgdaki_*.a; do
 	name=$(basename "$lib" .a)

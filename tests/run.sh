@@ -35,7 +35,7 @@ patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/rebuil
 	tests/consumers/rdma_core_current.sh tests/fuzz.sh tests/projects.sh tests/docs.py tests/cuda_versions.sh
 	tests/plot.py tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
-scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
+scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
@@ -45,7 +45,7 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
 	${GDAKI_DPDK:+tests/consumers/dpdk.sh} ${GDAKI_NCCL:+tests/consumers/nccl.sh tests/consumers/nccl_net.sh}
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh}
-	${GDAKI_NIXL:+tests/consumers/nixl.sh tests/consumers/nixl_cpu.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
+	${GDAKI_NIXL:+tests/consumers/nixl.sh tests/consumers/nixl_cpu.sh} ${GDAKI_NIXL_RDMA:+tests/consumers/nixl_rdma.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
 polling="thread/kernels_32 thread/kernels_1 test_e2e_share test_e2e_wrap test_qp_mixed"
@@ -119,6 +119,7 @@ if [ "$what" = targets ]; then
 		tests/hw.sh) echo "$B/hw/probe" ;;
 		tests/soak.sh) echo "$B/soak/soak" ;;
 		tests/recv_queue.sh) echo "$B/soak/recv_queue" ;;
+		tests/rdma_conns.sh) echo "$B/soak/rdma_conns" ;;
 		tests/bench/recv.sh) echo "$B/bench/recv" ;;
 		tests/bench/dma.sh) echo "$B/bench/dma" ;;
 		tests/vxlan.sh | tests/eth_if.sh) echo "$B/responder/responder" ;;
@@ -179,6 +180,10 @@ run() { # name
 	tests/consumers/doca_samples.sh) limit 300 "$1" "$GDAKI_DOCA_SAMPLES" ;;
 	tests/consumers/nixl.sh | tests/consumers/nixl_cpu.sh)
 		read -ra checkouts <<<"$GDAKI_NIXL"
+		limit 300 "$1" "${checkouts[@]}"
+		;;
+	tests/consumers/nixl_rdma.sh)
+		read -ra checkouts <<<"$GDAKI_NIXL_RDMA"
 		limit 300 "$1" "${checkouts[@]}"
 		;;
 	tests/consumers/holoscan.sh) limit 300 "$1" "$GDAKI_HOLOSCAN" ;;

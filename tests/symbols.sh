@@ -5,12 +5,14 @@
 # Checks the symbols of the archives. A static archive cannot hide symbols from the user's
 # link, so every global must be named doca_* or gdk_*. No archive may run code before main.
 # The merged archive has exactly the symbols of the separate ones, without libgdaki_db_none.a and
-# libgdaki_doca.a. No two archives define the same symbol, except weak ones.
+# those of the SDK's interface. No two archives define the same symbol, except weak ones.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B=${B:-build}
 bad=0
 found=0
+read -ra sdk < <(echo doca "$(sed -n 's/^SDK_PARTS := //p' Makefile)") # the archives of the SDK's interface
+want=$((11 + ${#sdk[@]}))
 
 for lib in "$B"/lib/libgdaki*.a; do
 	[ -f "$lib" ] || continue
@@ -31,21 +33,22 @@ for lib in "$B"/lib/libgdaki*.a; do
 		bad=1
 	fi
 done
-if [ $found -ne 13 ]; then
-	echo "symbols.sh: $found archives in $B/lib, expected 13"
+if [ $found -ne $want ]; then
+	echo "symbols.sh: $found archives in $B/lib, expected $want"
 	bad=1
 fi
 
 symbols() { # archives: type and name of each symbol, as often as it occurs
 	nm "$@" | awk 'NF == 3 { print $2, $3 } NF == 2 { print }' | sort
 }
-mapfile -t separate < <(printf '%s\n' "$B"/lib/libgdaki_*.a | grep -v -e _db_none -e _doca -e _dma)
+mapfile -t upper < <(printf "$B/lib/libgdaki_%s.a\n" "${sdk[@]}")
+mapfile -t separate < <(printf '%s\n' "$B"/lib/libgdaki_*.a | grep -v -x -F -f <(printf '%s\n' "${upper[@]}" "$B/lib/libgdaki_db_none.a"))
 differ=$(diff <(symbols "$B/lib/libgdaki.a") <(symbols "${separate[@]}")) || {
 	echo "symbols.sh: libgdaki.a (<) and the separate archives (>) have different symbols:"
 	head -n 8 <<<"$differ" | sed 's/^/    /'
 	bad=1
 }
-twice=$(for lib in "${separate[@]}" "$B"/lib/libgdaki_{doca,dma}.a; do
+twice=$(for lib in "${separate[@]}" "${upper[@]}"; do
 	nm -g --defined-only "$lib" 2>/dev/null | awk 'NF == 3 && $2 !~ /[VW]/ { print $3 }'
 done | sort | uniq -d)
 if [ -n "$twice" ]; then

@@ -8,6 +8,7 @@ STANDIN_SDK := $(foreach d,sdk sdk_old sdk_broken,$(patsubst %,$(B)/standin/$(d)
 STANDINS := $(foreach d,standin standin/old,$(B)/$(d)/libcuda.so.1 $(B)/$(d)/libgdrapi.so) $(STANDIN_SDK)
 SOAK     := $(B)/soak/soak $(B)/soak/eth_peer
 RECV_QUEUE := $(B)/soak/recv_queue
+RDMA_CONNS := $(B)/soak/rdma_conns
 RESPONDER := $(B)/responder/responder
 HW_PROBE := $(B)/hw/probe
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
@@ -32,8 +33,8 @@ $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(
 # Tests of the SDK's interface.
 DOCA_TESTS := $(filter $(B)/tests/test_doca_%,$(TESTS))
 $(call TEST_OBJS,unit/test_doca_%): INC += $(INC_DOCA)
-$(DOCA_TESTS): ALL_LIBS := -L$(B)/lib $(DOCA_LINK_LIBS) $(ALL_LIBS)
-$(DOCA_TESTS): $(DOCA_LIBS)
+$(DOCA_TESTS): ALL_LIBS := -L$(B)/lib $(SDK_LINK_LIBS) $(ALL_LIBS)
+$(DOCA_TESTS): $(SDK_LIBS)
 $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/engine_fake.c $(SOFTNIC_ENGINE))
 	$(call link,$(WRAPPED:%=-Wl,--wrap=%) -lcriterion -lz -ldl -lpthread)
 # The tests of Ethernet send queues define these functions.
@@ -54,16 +55,26 @@ $(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
 # ---- programs of threads, hardware comparison, soak, benchmarks ----
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call link,$(ALL_LIBS) -lz -lm)
+RDMA_THREADS := $(filter $(B)/thread/rdma_%,$(THREADS))
+$(call TEST_OBJS,thread/rdma_%): INC += $(INC_DOCA)
+$(RDMA_THREADS): ALL_LIBS := -L$(B)/lib $(SDK_LINK_LIBS) $(ALL_LIBS)
+$(RDMA_THREADS): $(SDK_LIBS)
 $(HW_PROBE): $(call obj,$(sort $(wildcard tests/hw/probe*.c))) $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
 $(SOAK): $(B)/soak/%: $(B)/obj/tests/soak/%.o
 	$(call link,-libverbs)
 $(RECV_QUEUE): $(B)/obj/tests/soak/recv_queue.o $(TEST_LIB) $(LIBS)
 	$(call link,$(ALL_LIBS) -lm)
+$(RDMA_CONNS): $(B)/obj/tests/soak/rdma_conns.o $(LIBS) $(SDK_LIBS)
+	$(call link,-L$(B)/lib $(SDK_LINK_LIBS) $(ALL_LIBS) -lm)
+$(B)/obj/tests/soak/rdma_conns.o: INC += $(INC_DOCA)
 $(RESPONDER): $(call obj,tests/responder/answer.c tests/responder/responder.c)
 	$(call link,-libverbs -lz)
 $(B)/bench/nic: $(call obj,tests/bench/udp.c)
 $(B)/bench/control_path: $(call obj,tests/bench/memory.c)
+$(B)/obj/tests/bench/rdma.o: INC += $(INC_DOCA)
+$(B)/bench/rdma: ALL_LIBS := -L$(B)/lib $(SDK_LINK_LIBS) $(ALL_LIBS)
+$(B)/bench/rdma: $(SDK_LIBS)
 # Has only code of the device path, so that it can be built on a machine without rdma-core.
 $(B)/bench/recv: $(B)/obj/tests/bench/recv.o
 	$(call link,-lpthread)
@@ -160,14 +171,14 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 # ---- targets ----
 $(STANDINS): $(B)/settings/cc
 # What CC or CXX links.
-PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
+PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(RDMA_CONNS) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
 .PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
 ##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
 ##= LONG              make test LONG=1 also runs the long forms of the tests, and uses more time
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
 standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
-build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv $(B)/bench/dma)
+build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RDMA_CONNS) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv $(B)/bench/dma)
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
 TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'

@@ -35,6 +35,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *name);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaFree(void *mem);
 cudaError_t cudaMemset(void *dst, int byte, size_t len);
+cudaError_t cudaMemsetAsync(void *dst, int byte, size_t len, cudaStream_t stream);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKind kind);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
@@ -66,6 +67,12 @@ CUresult cuEventDestroy(CUevent event);
 
 /* In the object, also if no C++ code calls the function. */
 #define CUDART_FN		  extern "C" inline __attribute__((__used__))
+
+/* The default stream, 0. */
+inline CUstream_st cudart_default;
+#undef GDK_LAUNCH
+#define GDK_LAUNCH(kernel, blocks, threads, stream, ...) \
+	gdk_launch_on((stream) ? (stream) : &cudart_default, blocks, threads, kernel, __VA_ARGS__)
 
 struct CUevent_st {
 	std::chrono::steady_clock::time_point time;
@@ -106,6 +113,12 @@ CUDART_FN cudaError_t cudaMemset(void *dst, int byte, size_t len)
 	return cudaSuccess;
 }
 
+CUDART_FN cudaError_t cudaMemsetAsync(void *dst, int byte, size_t len, cudaStream_t)
+{
+	memset(dst, byte, len);
+	return cudaSuccess;
+}
+
 CUDART_FN cudaError_t cudaMemcpy(void *dst, const void *src, size_t len, enum cudaMemcpyKind)
 {
 	memcpy(dst, src, len);
@@ -134,7 +147,8 @@ CUDART_FN cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned i
 
 CUDART_FN cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-	if (stream && stream->grid)
+	stream = stream ? stream : &cudart_default;
+	if (stream->grid)
 		stream->grid->wait();
 	return cudaSuccess;
 }

@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Builds NVIDIA's gpunetio_verbs samples and gpunetio_dma_memcpy (NVIDIA-DOCA/doca-samples, tag
-# 3.3.0), hosts and kernels unchanged, with gdaki-doca, and runs server and client of each on the
-# software NIC. The SDK's
-# parser of arguments, which gdaki does not have, is replaced by doca_argp/doca_argp.c.
+# Builds NVIDIA's gpunetio_verbs samples, gpunetio_dma_memcpy and gpunetio_rdma_client_server_write
+# (NVIDIA-DOCA/doca-samples, tag 3.3.0), hosts and kernels unchanged, with gdaki-doca, and runs server
+# and client of each on the software NIC. The SDK's parser of arguments, which gdaki does not have, is
+# replaced by doca_argp/doca_argp.c.
 #
 # g++ compiles the kernels for CPU threads (GPU "host", cudart_cpu.h). If nvcc is installed, it
 # compiles them too, and they also run on a GPU if there is one.
 #
 # The bandwidth samples compare all data and print a verdict. In a latency sample, each side waits
 # for the exact value of the other side in each iteration. Each run must end with exit status 0 on
-# both sides, print 10 sizes and print the verdict. gpunetio_dma_memcpy is one process: it prints the
-# text that the CPU copied to the GPU and the text that the kernel copied back.
+# both sides, print 10 sizes and print the verdict. The RDMA sample prints the start of each part of
+# its four buffers and the immediate values and connections of its receives; all must be right.
+# gpunetio_dma_memcpy is one process: it prints the text that the CPU copied to the GPU and the text
+# that the kernel copied back.
 #
 # usage: doca_samples.sh CHECKOUT	(a work tree, or a git directory without one)
 #   CUDA_HOME  CUDA's folder (/usr/local/cuda)
@@ -56,7 +58,11 @@ DIR=$tmp
 # shellcheck source=tests/gpu/env.sh
 . tests/gpu/env.sh
 use_debs
-samples=${SAMPLES:-put_bw get_bw write_bw put_signal_bw put_counter_bw twosided_bw write_lat put_signal_lat put_counter_lat dma_memcpy}
+samples=${SAMPLES:-put_bw get_bw write_bw put_signal_bw put_counter_bw twosided_bw write_lat put_signal_lat put_counter_lat
+	dma_memcpy rdma_client_server_write}
+read -ra parts < <(sed -n 's/^SDK_PARTS := //p' Makefile)
+libs=("${parts[@]/#/$B/lib/libgdaki_}")
+libs=("${libs[@]/%/.a}" "$B/lib/libgdaki_doca.a" "$B/lib/libgdaki.a")
 bad=0
 declare -A failed runs
 
@@ -88,36 +94,37 @@ host() { # sample, folder of the objects, sources
 	done
 }
 
-folder() { # sample
+folder() { # sample: its name with the prefix
 	case $1 in
-	dma_memcpy) echo "gpunetio_$1" ;;
+	dma_* | rdma_*) echo "gpunetio_$1" ;;
 	*) echo "gpunetio_verbs_$1" ;;
 	esac
 }
 
 build() { # folder, folder of CUDA's headers, function that compiles a kernel, libraries of CUDA
-	local s f more base dir=$src/doca_gpunetio
+	local s name more base dir=$src/doca_gpunetio
 	base=("-I$src" "-I$dir" -Itests/consumers/doca_argp "-I$B/include-doca" "-I$B/include" "-I$2")
 	inc=("${base[@]}")
 	mkdir -p "$1/common"
 	host common "$1/common" "$dir"/verbs_*.c tests/consumers/doca_argp/doca_argp.c
-	host common "$tmp" "$src/common.c" # only dma_memcpy needs it
+	host common "$tmp" "$src/common.c" # only the DMA and RDMA samples need it
 	for s in $samples; do
+		name=$(folder "$s")
 		mkdir "$1/$s"
-		f=$(folder "$s")
-		inc=("-I$dir/$f" "${base[@]}")
+		inc=("-I$dir/$name" "${base[@]}")
 		more=("$1"/common/*.o)
-		[ "$s" != dma_memcpy ] || more=("$tmp/common.o" "$1/common/doca_argp.o")
+		[[ $s != dma_* && $s != rdma_* ]] || more=("$tmp/common.o" "$1/common/doca_argp.o")
+		[[ $s != rdma_* ]] || host "$s" "$1/$s" "$dir/rdma_common.c"
 		# dma_memcpy allocates GPU memory that the CPU can access, which needs GDRCopy.
 		if [ "$s" = dma_memcpy ] && [ -n "$4" ] && [ ! -e /dev/gdrdrv ]; then
 			host "$s" "$1/$s" tests/consumers/no_gdrcopy.c
-			more+=(-Wl,--wrap=gdk_doca_gpu_mem_alloc)
+			more+=("-Wl,--wrap=gdk_doca_gpu_mem_alloc")
 		fi
-		host "$s" "$1/$s" "$dir/$f"/{host/,}*.c
-		$3 "$s" "$dir/$f/device/${f}_kernel.cu" "$1/$s/kernel.o"
+		host "$s" "$1/$s" "$dir/$name"/{host/,}*.c
+		$3 "$s" "$dir/$name/device/${name}_kernel.cu" "$1/$s/kernel.o"
 		# shellcheck disable=SC2086 # a list of libraries
-		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "${more[@]}" "$B/lib/libgdaki_dma.a" "$B/lib/libgdaki_doca.a" \
-			"$B/lib/libgdaki.a" $4 -lmlx5 -libverbs -lnuma -ldl -lpthread
+		compile "$s" g++ -pthread -o "$1/$s/$s" "$1/$s"/*.o "${more[@]}" "${libs[@]}" \
+			$4 -lmlx5 -libverbs -lnuma -ldl -lpthread
 	done
 	echo "doca_samples.sh: built ${samples// /, } with headers of $2"
 }
@@ -141,12 +148,30 @@ listens() {
 }
 
 start() { # folder, sample, GPU, options
-	exec timeout -k 5 "$limit" "$B/bin/softnic-run" -- "$1/$2/$2" -d mlx5_0 -g "$3" "${@:4}"
+	local gpu=-g
+	[[ $2 != rdma_* ]] || gpu=-gpu
+	exec timeout -k 5 "$limit" "$B/bin/softnic-run" -- "$1/$2/$2" -d mlx5_0 $gpu "$3" "${@:4}"
+}
+
+# The server prints "Buffer N -> offset 0: 1111 | offset 128: 1111" before and after its kernel. Two
+# threads send the two parts of an odd buffer, in any order.
+rdma_verdict() {
+	local n parts
+	for n in 0 1 2 3; do
+		parts=$(sed -n "s/.*Buffer $n -> offset 0: \([0-9a-f]*\) | offset 128: \([0-9a-f]*\).*/\1 \2/p" "$tmp/server" | tail -n 1)
+		case $((n % 2)):$parts in
+		?:"2222 3333" | 1:"3333 2222") ;;
+		*) return 1 ;;
+		esac
+		grep -q -E "Recv 2 ops completed with immediate values ($n and $((n + 1))|$((n + 1)) and $n)! Connections 0 and 0" "$tmp/server" || return 1
+	done
+	grep -q 'completed 4 RDMA commits on connection 0' "$tmp/client"
 }
 
 verdict() { # sample: which side prints it
 	case $1 in
 	get_bw) grep -q 'Validation successful! Data received correctly from server' "$tmp/client" ;;
+	rdma_*) rdma_verdict ;;
 	*_bw) grep -qi 'validation successful! Data received correctly from client' "$tmp/server" ;;
 	*) true ;;
 	esac
@@ -167,7 +192,7 @@ run() { # folder, sample, GPU, options of both sides
 	rc=$?
 	[ $rc = 0 ] || complain "$s" "the client of $what: exit status $rc" "$tmp/client"
 	case $s in
-	twosided_bw | *_lat) ;;
+	twosided_bw | *_lat | rdma_*) ;;
 	*) kill -INT "$(pgrep -P "$server")" 2>/dev/null ;; # the child of timeout; its server waits for this
 	esac
 	wait "$server"
@@ -176,6 +201,7 @@ run() { # folder, sample, GPU, options of both sides
 	[ $rc = 0 ] || complain "$s" "the server of $what: exit status $rc" "$tmp/server"
 	verdict "$s" || complain "$s" "$what prints no verdict that all data is right" "$tmp/server"
 	! grep -h -E 'Error CQE|Validation error|Error: ' "$tmp/server" "$tmp/client" || complain "$s" "$what reports an error"
+	[[ $s != rdma_* ]] || return
 	lines=$(grep -c -E '^ [0-9]+ ' "$tmp/client")
 	[ "$lines" = 10 ] || complain "$s" "$what prints $lines sizes" "$tmp/client"
 }
@@ -212,6 +238,10 @@ run_all() { # folder, GPU, iterations of bandwidth samples, and of those whose s
 			done
 			[ "$s" = write_bw ] || run "$1" "$s" "$2" "${gid[@]}" -t 64 -i "$3" -e 1
 			;;
+		rdma_*)
+			run "$1" "$s" "$2" "${gid[@]}"
+			run "$1" "$s" "$2" # the default GID of the library
+			;;
 		*_lat)
 			for h in 0 1 2; do
 				run "$1" "$s" "$2" "${gid[@]}" -i "$4" -n $h
@@ -237,7 +267,7 @@ fi
 if [ -n "${LONG:-}" ] && [ -z "${GPU_ONLY:-}" ]; then
 	limit=300
 	for s in ${samples/dma_memcpy/}; do
-		run "$tmp/cpu" "$s" host -gid 3
+		[[ $s == rdma_* ]] || run "$tmp/cpu" "$s" host -gid 3
 	done
 fi
 
@@ -257,11 +287,11 @@ else
 fi
 
 echo "doca_samples.sh: NVIDIA-DOCA/doca-samples, commit $commit"
-echo "doca_samples.sh: sha256 of the sources: $(cd "$src" && cat doca_gpunetio/verbs_* doca_gpunetio/gpunetio_{verbs_*,dma_memcpy}/{*.c,*/*} | sha256sum | cut -c 1-64)"
+echo "doca_samples.sh: sha256 of the sources: $(cd "$src" && cat doca_gpunetio/{verbs,rdma}_* doca_gpunetio/gpunetio_{verbs_*,dma_memcpy,rdma_client_server_write}/{*.c,*/*} | sha256sum | cut -c 1-64)"
 for s in common $samples; do
 	verdict=ok
 	[ "${runs[$s]:-0}" -gt 0 ] || verdict=built
 	[ -z "${failed[$s]:-}" ] || verdict=FAIL
-	[ "$s" = common ] && [ $verdict != FAIL ] || printf '%-5s %-16s %s runs\n' $verdict "$s" "${runs[$s]:-0}"
+	[ "$s" = common ] && [ $verdict != FAIL ] || printf '%-5s %-24s %s runs\n' $verdict "$s" "${runs[$s]:-0}"
 done
 exit $bad

@@ -9,10 +9,13 @@
  * the API's enumerators), FP_CALLS (operations in the loop), FP_LIVE (number of floats that are
  * live across the loop), FP_BOUNDS (argument of __launch_bounds__). The last two may be undefined.
  */
-#define GDK_BOTH_SHAPES
+#define GDK_BOTH_SHAPES /* copies by the NIC and the RDMA library have the SDK's interface */
 #include "doca_gpunetio_device.h"
 #if __has_include("gdk_sdk_dma_dev.h")
 #include "gdk_sdk_dma_dev.h"
+#endif
+#ifdef GDK_QP_STATE_H
+#include "gdk_rdma_recv_dev.h"
 #endif
 
 #define JOIN(a, b) a##b
@@ -35,8 +38,11 @@ enum op {
 	P,	/* put of a value of 8 bytes */
 	GET,
 	SEND,
-	RECV, /* receive, and a wait that returns the address of the CQE */
-	DMA,  /* copy by the NIC, commit and wait */
+	RECV,  /* receive, and a wait that returns the address of the CQE */
+	DMA,   /* copy by the NIC, commit and wait */
+	RDMAS, /* RDMA library: a strong write and its commit */
+	RDMAW, /* a weak write and its commit */
+	RDMAR, /* a strong receive, its commit, and a wait for it */
 };
 
 struct operands {
@@ -63,7 +69,28 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 		doca_gpu_dev_verbs_p<uint64_t, TEMPLATE>(qp, a.remote, a.value, &t);
 	if constexpr (OP == GET)
 		doca_gpu_dev_verbs_get<TEMPLATE>(qp, a.remote, a.local, a.size, a.local, &t);
-#ifdef GDK_QP_STATE_H /* DOCA GPUNetIO has no two-sided operations */
+#ifdef GDK_QP_STATE_H /* DOCA GPUNetIO has no two-sided operations and no RDMA library */
+	if constexpr (OP == RDMAS || OP == RDMAW) {
+		struct doca_gpu_dev_rdma *rdma = (struct doca_gpu_dev_rdma *)qp;
+		const struct gdk_op_move m = gdk_move_of(GDK_MOVE_WRITE, a.remote, a.local, a.size);
+		uint32_t num;
+
+		gdk_rdma_post(rdma, 0, &m, 0,
+			      OP == RDMAW ? gdk_rdma_at((uint32_t)a.value) : gdk_rdma_next());
+		if constexpr (OP == RDMAW)
+			gdk_rdma_commit_weak(rdma, 0, 1);
+		else
+			gdk_rdma_commit_strong(rdma, 0);
+		gdk_rdma_wait_all(rdma, &num);
+	}
+	if constexpr (OP == RDMAR) {
+		struct doca_gpu_dev_rdma_r *r = (struct doca_gpu_dev_rdma_r *)qp;
+		struct gdk_rdma_out out = { 0, NULL, NULL };
+
+		gdk_rdma_recv(r, a.local, a.size, gdk_rdma_next());
+		gdk_rdma_recv_commit_strong(r);
+		gdk_rdma_recv_wait(r, 1, &out);
+	}
 	if constexpr (OP == SEND)
 		doca_gpu_dev_verbs_send<TEMPLATE>(qp, a.local, a.size, &t);
 	if constexpr (OP == RECV) {
@@ -85,7 +112,7 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 		gdk_gpu_dev_dma_wait(dma, t, 0);
 	}
 #endif
-	if constexpr (OP != NONE && OP != RECV && OP != DMA)
+	if constexpr (OP != NONE && OP < RECV)
 		doca_gpu_dev_verbs_wait<MODE(FP_SHARING), BY(FP_HANDLER)>(qp, t);
 }
 

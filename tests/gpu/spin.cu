@@ -53,8 +53,8 @@ static void must(cudaError_t err, const char *what)
 	_exit(1);
 }
 
-/* One thread of each block polls, with pauses: if all polled, they would fill the bus to the host, and
- * copies would take milliseconds. */
+/* One thread of each block polls, with pauses: if all polled, they would fill the bus to the host,
+ * and copies would take milliseconds. */
 __global__ void spin(volatile int *flag)
 {
 	if (threadIdx.x == 0)

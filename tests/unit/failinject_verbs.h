@@ -292,12 +292,11 @@ static doca_error_t srq_ring(void)
 	return srq_of(DOCA_VERBS_SRQ_TYPE_CONTIGUOUS, f.umem);
 }
 
-static doca_error_t srq_exported(void)
+/* An SRQ that exists before the faults. */
+static struct doca_verbs_srq *srq_prepare(void)
 {
 	struct doca_verbs_srq_init_attr *attr = NULL;
-	struct doca_gpu_dev_verbs_qp *made = NULL;
 	struct doca_verbs_srq *srq = NULL;
-	doca_error_t err;
 
 	cr_assert(!doca_verbs_srq_init_attr_create(&attr));
 	cr_assert(!doca_verbs_srq_init_attr_set_pd(attr, f.nic.pd));
@@ -308,7 +307,15 @@ static doca_error_t srq_exported(void)
 	cr_assert(!doca_verbs_srq_create(f.nic.ctx, attr, &srq));
 	cr_assert(!doca_verbs_srq_init_attr_destroy(attr));
 	fault_start();
-	err = gdk_verbs_export_srq(f.nic.gpu, srq, &made);
+	return srq;
+}
+
+static doca_error_t srq_exported(void)
+{
+	struct doca_verbs_srq *srq = srq_prepare();
+	struct doca_gpu_dev_verbs_qp *made = NULL;
+	doca_error_t err = gdk_verbs_export_srq(f.nic.gpu, srq, &made);
+
 	err = FAULT_DONE(err, made, gdk_verbs_unexport_srq(srq));
 	cr_assert(!doca_verbs_srq_destroy(srq));
 	return err;

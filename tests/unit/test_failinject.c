@@ -78,6 +78,18 @@ static doca_error_t hl_rq(void)
 	return hl_made(&attr, err, hl);
 }
 
+static doca_error_t hl_srq(void)
+{
+	struct doca_verbs_srq *srq = srq_prepare();
+	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
+	struct doca_gpu_verbs_qp_hl *hl = NULL;
+	doca_error_t err = gdk_verbs_create_qp_srq_hl(&attr, srq, f.db->cq_sq, 0, &hl);
+
+	err = hl_made(&attr, err, hl);
+	cr_assert(!doca_verbs_srq_destroy(srq));
+	return err;
+}
+
 static doca_error_t hl_on_host(void)
 {
 	struct doca_gpu_verbs_qp_init_attr_hl attr = hl_attr(E2E_DB);
@@ -348,15 +360,16 @@ static const struct fault_case alone_on_cuda[] = {
 };
 /* Cases that run after open_qps(), because they use its QPs. */
 static const struct fault_case shared[] = {
-	CASE(umem_gpu, 1, 0, 1),     CASE(cq_in_gpu, 2, 1, 1, 3),  CASE(qp_own, 4, 1, 2),
-	CASE(qp_external, 2, 1, 1),  CASE(query, 0, 1, 1),	   CASE(connected, 0, 3, 3),
-	CASE(flat_list, 3, 0, 0, 5), CASE(export_db, 3, 0, 0, 9),  CASE(export_proxy, 4, 0, 0, 5),
-	CASE(qp_dev, 4, 0, 0, 9),    CASE(multi, 2, 0, 0, 5),	   CASE(monitored, 3, 0, 0),
-	CASE(reset, 2, 0, 0, 15),    CASE(last_error, 1, 1, 1, 3), CASE(more_error, 1, 1, 1),
-	CASE(counters, 0, 0, 0),     CASE(aborted, 0, 0, 0),	   CASE(limit, 0, 0, 0),
-	CASE(recv_reset, 3, 0, 0),   CASE(recv_error, 2, 1, 1),	   CASE(recv_counters, 0, 0, 0),
-	CASE(export_rq, 2, 0, 0),    CASE(dump_recv_wqe, 0, 0, 0), CASE(dump_recv_cqe, 0, 0, 0),
-	CASE(dump_wqe, 0, 0, 0),     CASE(dump_cqe, 0, 0, 0),	   PREPARES(watched, 0, 0, 2),
+	PREPARES(hl_srq, 5, 0, 0, 8),	CASE(umem_gpu, 1, 0, 1),     CASE(cq_in_gpu, 2, 1, 1, 3),
+	CASE(qp_own, 4, 1, 2),		CASE(qp_external, 2, 1, 1),  CASE(query, 0, 1, 1),
+	CASE(connected, 0, 3, 3),	CASE(flat_list, 3, 0, 0, 5), CASE(export_db, 3, 0, 0, 9),
+	CASE(export_proxy, 4, 0, 0, 5), CASE(qp_dev, 4, 0, 0, 9),    CASE(multi, 2, 0, 0, 5),
+	CASE(monitored, 3, 0, 0),	CASE(reset, 2, 0, 0, 15),    CASE(last_error, 1, 1, 1, 3),
+	CASE(more_error, 1, 1, 1),	CASE(counters, 0, 0, 0),     CASE(aborted, 0, 0, 0),
+	CASE(limit, 0, 0, 0),		CASE(recv_reset, 3, 0, 0),   CASE(recv_error, 2, 1, 1),
+	CASE(recv_counters, 0, 0, 0),	CASE(export_rq, 2, 0, 0),    CASE(dump_recv_wqe, 0, 0, 0),
+	CASE(dump_recv_cqe, 0, 0, 0),	CASE(dump_wqe, 0, 0, 0),     CASE(dump_cqe, 0, 0, 0),
+	PREPARES(watched, 0, 0, 2),
 };
 static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),

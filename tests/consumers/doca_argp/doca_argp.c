@@ -3,7 +3,8 @@
 /*
  * A parser of command lines with the functions that NVIDIA's samples call: "-x VALUE",
  * "--long VALUE" and "--long=VALUE"; short names may have several letters. Values are strings or
- * numbers, and a callback of the program stores each one. -h and --help print the options.
+ * numbers, and a callback of the program stores each one. An option of type BOOLEAN has no value.
+ * -h and --help print the options.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -162,6 +163,8 @@ doca_error_t doca_argp_start(int argc, char **argv)
 		p = argv[i][0] == '-' ? find(argv[i], &value) : NULL;
 		if (!p)
 			return refuse("unknown argument", argv[i]);
+		if (!value && p->type == DOCA_ARGP_TYPE_BOOLEAN)
+			value = "1";
 		if (!value && ++i == argc)
 			return refuse("no value for", argv[i - 1]);
 		err = pass(p, value ? value : argv[i]);

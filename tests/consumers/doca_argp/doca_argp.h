@@ -7,11 +7,14 @@
 #ifndef TEST_DOCA_ARGP_H
 #define TEST_DOCA_ARGP_H
 
+#include <string.h> /* the RDMA sample relies on it */
+
 #include "doca_error.h"
 
 enum doca_argp_type {
 	DOCA_ARGP_TYPE_STRING,
 	DOCA_ARGP_TYPE_INT,
+	DOCA_ARGP_TYPE_BOOLEAN,
 };
 
 struct doca_argp_param;
