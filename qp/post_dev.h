@@ -90,17 +90,18 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 			 gdk_handler_t handler, uint32_t opt)
 {
 	const uint64_t plain = gdk_ld64(gdk_plain_end(qp), GDK_SCOPE_THREAD);
-	uint64_t last;
+	uint64_t at, last;
 
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
 	/* Without the check the bound is needed only where a doorbell cannot cover the ring. */
 	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
-	/* Ring addresses are multiples of 64, so the last term is 0. It keeps the compiler from moving
-	 * the loads behind the branch. */
-	return (last >= plain) | (!(opt & GDK_OPT_SKIP_DB) & (handler == GDK_BF)) |
-	       (((uint32_t)p->wqes.ring & p->wqes.qpn8_be & 63u) != 0);
+	/* The address of a slot is even, and the last byte of qpn8_be is 0. That they are tested
+	 * keeps the compiler from moving their loads behind the branch. */
+	at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
+	last |= (uint64_t)((uint32_t)at << 31 | (p->wqes.qpn8_be & 0x80000000u)) << 32;
+	return (last >= plain) | (!(opt & GDK_OPT_SKIP_DB) & (handler == GDK_BF));
 }
 
 /* Sets the plain end. Exclusive use owns the token. */
