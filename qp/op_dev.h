@@ -330,10 +330,10 @@ GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec
 	return gdk_group_any(pieces != first, exec);
 }
 
-/* The first WQE of an operation without a tail, computed before the caller loads from *at, so that
- * the loads are in flight meanwhile; and the compiler uses one base address for all of them. With a
- * tail this would cost registers. */
-GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **at, const struct gdk_op *op)
+/* The first WQE of an operation without a tail, computed before the caller loads the state of *qp,
+ * so that the loads are in flight meanwhile; and the compiler uses one base address for all of
+ * them. With a tail this would cost registers. */
+GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const struct gdk_op *op)
 {
 	struct gdk_one one = gdk_move_one(&op->move, 0);
 
@@ -341,7 +341,7 @@ GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **at, const stru
 	GDK_COMPUTED(one.w[1]);
 	GDK_COMPUTED(one.w[2]);
 	GDK_COMPUTED(one.w[3]);
-	GDK_COMPUTED(*at);
+	GDK_COMPUTED(*qp);
 	return one;
 }
 
@@ -366,7 +366,6 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	const int own = how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE;
 	const int early = own && op->tail.kind == GDK_TAIL_NONE;
 	const uint32_t n = (uint32_t)slots;
-	struct doca_gpu_dev_verbs_qp *at = qp;
 	gdk_handler_t handler = how.handler;
 	struct gdk_post p;
 	struct gdk_one one;
@@ -377,17 +376,17 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 	if (own) {
 		/* One branch on the whole way, see gdk_own_plain(). */
 		if (early)
-			one = gdk_op_early(&at, op);
+			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);
-		p.st = gdk_state_of_qp(qp); /* one load for several operations */
-		p.wqes = gdk_wqes_of_qp(at);
+		p.st = gdk_state_of_qp(qp);
+		p.wqes = gdk_wqes_of_qp(qp);
 		p.total = n;
-		handler = gdk_handler_of(at, how.handler);
-		slow_path = gdk_own_plain(at, &p, n, handler, how.opt);
+		handler = gdk_handler_of(qp, how.handler);
+		slow_path = gdk_own_plain(qp, &p, n, handler, how.opt);
 		if (GDK_RARE(slow_path | differs |
 			     (total > 1 && total > gdk_op_most(p.wqes.mask + 1))))
 			return gdk_op_by_one(qp, op, ticket, how);
-		gdk_own_prepare(at, &p, handler, how.opt);
+		gdk_own_prepare(qp, &p, handler, how.opt);
 		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
 		p.idx = p.base;
 		*ticket = p.base + n - 1;

@@ -69,6 +69,7 @@ while read -r option value _; do
 		case $option in
 		--dmabuf-pcie) arg=fault ;;
 		--ts-format) arg=both ;;
+		--dma) arg=qp ;;
 		*) arg=ethernet ;;
 		esac ;;
 	NAME) arg=cx7 ;;
@@ -83,7 +84,11 @@ while read -r option value _; do
 	VERSION) arg=1.2.3 ;;
 	LIST) arg=127.9.8.8 ;;
 	IFNAME) arg=lo ;;
-	[A-Z]*) arg=1 ;;
+	[A-Z]*)
+		case $option in
+		--dma-max) arg=21 ;;
+		*) arg=1 ;;
+		esac ;;
 	*) arg= ;; # no value, or an optional one
 	esac
 	rm -rf "$tmp/made"

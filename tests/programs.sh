@@ -122,9 +122,9 @@ read_until(b"ready")
 os.write(fd, b"\x03")
 time.sleep(0.5)
 os.kill(pid, signal.SIGTERM)
-read_until(b"got")
 try:
-    text += os.read(fd, 1000)
+    while data := os.read(fd, 1000):
+        text += data
 except OSError: # the other end is closed
     pass
 print(text.split(b"got ")[1].split()[0].decode())

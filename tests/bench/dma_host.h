@@ -4,6 +4,7 @@
 #ifndef DMA_HOST_H
 #define DMA_HOST_H
 
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static inline struct doca_gpu_dma dma_struct(struct doca_gpu_dev_verbs_qp *qp, u
 	memset(&d, 0, sizeof(d));
 	d.qp = qp;
 	d.result_key = (uint64_t)DMA_RESULT << 32;
-	d.result = dma_addr(DMA_RESULT_AT);
+	d.result = htobe64(DMA_RESULT_AT);
 	d.max = 1ull << 31;
 	d.by_write = by_write;
 	return d;

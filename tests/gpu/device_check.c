@@ -90,14 +90,14 @@ static uint32_t length_of(const struct gt_job *job, uint64_t k)
 	return gt_flags(job->op) & GT_DATA ? gt_length(job, k) : 0;
 }
 
-/* Number of threads that share one dump WQE behind their data: the group, if the ring
+/* Number of threads that share one dump WQE behind their data: the group, if half of the ring
  * holds all of its slots at once. */
 static uint32_t group_of(const struct gt_job *job)
 {
 	const bool warp = job->scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP;
 	const uint32_t group = warp ? GT_WARP : job->threads;
 
-	if (job->scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD || group >= job->depth)
+	if (job->scope == DOCA_GPUNETIO_VERBS_EXEC_SCOPE_THREAD || group >= job->depth / 2)
 		return 1;
 	return group;
 }

@@ -310,9 +310,11 @@ Test(wrong_uses_cuda, page_registered_by_the_application_is_accepted)
 	int (*forget)(void *) = (int (*)(void *))cuda("cuMemHostUnregister");
 	void *context, *reg, *page;
 	uint64_t *there = NULL;
+	doca_verbs_uar_t *uar; /* the library has registered the page of hl's UAR */
 
 	setenv("STANDIN_CUDA_IOMEM", "1", 1);
-	cr_assert(!doca_verbs_uar_reg_addr_get(hl->external_uar, &reg));
+	cr_assert(!doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME, &uar));
+	cr_assert(!doca_verbs_uar_reg_addr_get(uar, &reg));
 	page = (void *)((uintptr_t)reg & ~(uintptr_t)4095);
 	cr_assert(!retain(&context, 0) && !current(context) && !enlist(page, 4096, 3));
 	cr_expect_eq(doca_gpu_verbs_export_uar(reg, &there), DOCA_SUCCESS);
@@ -320,4 +322,5 @@ Test(wrong_uses_cuda, page_registered_by_the_application_is_accepted)
 	cr_expect_eq(doca_gpu_verbs_unexport_uar(there), DOCA_SUCCESS);
 	cr_expect_eq(forget(page), 0, "the application's registration is gone");
 	cr_assert(!current(NULL) && !release(0));
+	cr_assert(!doca_verbs_uar_destroy(uar));
 }
