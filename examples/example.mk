@@ -24,9 +24,12 @@ CFLAGS ?= -O2 -g
 KERNEL := $(wildcard $(NAME)_kernel.cu)
 # hello_put needs neither all shared files nor json-c.
 COMMON_hello_put := $(patsubst %,../common/%.c,connect endpoint error nic)
+COMMON_gpunetio_rdma_client_server_write := $(patsubst %,../common/%.c,connect endpoint error exchange grid message nic)
+PACKAGE_gpunetio_rdma_client_server_write := gdaki-rdma
+PACKAGE := $(or $(PACKAGE_$(NAME)),gdaki)
 COMMON := $(or $(COMMON_$(NAME)),$(wildcard ../common/*.c))
 HEADERS := $(wildcard *.h ../common/*.h ../common/*.cuh)
-FLAGS := -I../common $(shell pkg-config --cflags gdaki) -D_GNU_SOURCE -pthread $(FLAGS_$(NAME))
+FLAGS := -I../common $(shell pkg-config --cflags $(PACKAGE)) -D_GNU_SOURCE -pthread $(FLAGS_$(NAME))
 # The kernel is compiled for CPU threads, into the program, and for a GPU.
 OBJECTS := $(patsubst %.c,%.o,$(notdir $(wildcard *.c) $(COMMON))) $(KERNEL:.cu=.o)
 .PHONY: all clean
@@ -37,10 +40,10 @@ vpath %.c ../common
 %.o: %.cu $(HEADERS)
 	$(CXX) -x c++ -std=c++17 $(CFLAGS) $(FLAGS) -c -o $@ $<
 $(NAME): $(OBJECTS)
-	$(if $(KERNEL),$(CXX),$(CC)) -pthread -o $@ $^ $(shell pkg-config --libs gdaki) $(LIBS_$(NAME)) \
+	$(if $(KERNEL),$(CXX),$(CC)) -pthread -o $@ $^ $(shell pkg-config --libs $(PACKAGE)) $(LIBS_$(NAME)) \
 		$(if $(COMMON_$(NAME)),,-ljson-c)
 lib$(NAME)_cuda.so: $(KERNEL) $(HEADERS)
-	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -I../common $(shell pkg-config --cflags-only-I gdaki) \
+	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -I../common $(shell pkg-config --cflags-only-I $(PACKAGE)) \
 		-Xcompiler -fPIC -shared -cudart static -o $@ $<
 clean:
 	rm -f $(NAME) $(OBJECTS) lib$(NAME)_cuda.so

@@ -13,6 +13,9 @@ EXAMPLE_MAINS := $(foreach n,$(EXAMPLE_NAMES),examples/$(n)/$(n).c)
 EXAMPLE_COMMON := $(sort $(wildcard examples/common/*.c))
 # Of examples/common, what a program needs that does not need all of it, and then no json-c.
 EXAMPLE_COMMON_hello_put := $(patsubst %,examples/common/%.c,connect endpoint error nic)
+EXAMPLE_COMMON_gpunetio_rdma_client_server_write := $(patsubst %,examples/common/%.c,connect endpoint error exchange grid message nic)
+# Programs with the interface of the DOCA SDK.
+EXAMPLES_DOCA := gpunetio_rdma_client_server_write
 EXAMPLES := $(addprefix $(B)/bin/,$(EXAMPLE_NAMES))
 EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$(foreach n,$(EXAMPLE_NAMES),$(wildcard examples/$(n)/$(n)_kernel.cu))))))
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
@@ -43,6 +46,8 @@ $(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
+$(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_DOCA))): INC += $(INC_DOCA)
+$(EXAMPLES_DOCA:%=$(B)/bin/%): $(SDK_LIBS) $(DOCA_LIB)
 $(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_MPI))): INC += $(filter -I%,$(MPI_OPTIONS))
 # A kernel is compiled twice: by CXX for CPU threads, into the program, and by nvcc.
 $(B)/obj/examples/%_kernel.o: examples/%_kernel.cu $(B)/settings/cxx | stage
@@ -53,18 +58,18 @@ example-kernel-obj = $(patsubst %.cu,$(B)/obj/%.o,$(wildcard examples/$(1)/$(1)_
 define example-rule # $(1): program
 $(B)/bin/$(1): private LINKER := $$(if $$(call example-kernel-obj,$(1)),$$(CXX))
 $(B)/bin/$(1): $$(call obj,$$(sort $$(wildcard examples/$(1)/*.c)) $$(or $$(EXAMPLE_COMMON_$(1)),$$(EXAMPLE_COMMON))) $$(call example-kernel-obj,$(1)) $$(LIBS)
-	$$(call link,$$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(if $$(EXAMPLE_COMMON_$(1)),,-ljson-c) $$(SYS_LIBS))
+	$$(call link,$$(if $$(filter $(1),$$(EXAMPLES_DOCA)),-L$$(B)/lib $$(SDK_PARTS:%=-lgdaki_%) -lgdaki_doca) $$(LINK_LIBS) $$(EXAMPLE_LIBS_$(1)) $$(if $$(EXAMPLE_COMMON_$(1)),,-ljson-c) $$(SYS_LIBS))
 endef
 $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 
 # nvcc puts the names of its temporary files, and symbols made from the absolute path of the source,
 # into the library. Both are set here, so that two builds in two folders give the same bytes.
 define kernel-rule # $(1): program
-$(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR_top) $$(HDR_common) $$(HDR_device) $$(HDR_gdk) \
+$(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR_top) $$(HDR_common) $$(HDR_device) $$(HDR_gdk) $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(HDR_doca)) \
 		$$(wildcard $$(addprefix examples/,common/*.h common/*.cuh $(1)/*.h)) $$(NVCC_OPTIONS) | stage
 	$$(call say,NVCC)
 	@rm -rf $$@.tmp && mkdir -p $$@.tmp
-	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include -Iexamples/common -Xcompiler -fPIC $$(NVCC_WARN) \
+	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(INC_DOCA)) -Iexamples/common -Xcompiler -fPIC $$(NVCC_WARN) \
 		-shared -keep -keep-dir $$@.tmp -Xcudafe --orig_src_path_name=$$< -cudart static -o $$@ $$<
 	@rm -rf $$@.tmp
 endef
