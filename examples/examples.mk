@@ -14,8 +14,9 @@ EXAMPLE_COMMON := $(sort $(wildcard examples/common/*.c))
 # Of examples/common, what a program needs that does not need all of it, and then no json-c.
 EXAMPLE_COMMON_hello_put := $(patsubst %,examples/common/%.c,connect endpoint error nic)
 EXAMPLE_COMMON_gpunetio_dma_memcpy := $(patsubst %,examples/common/%.c,error grid)
+EXAMPLE_COMMON_gpunetio_rdma_client_server_write := $(patsubst %,examples/common/%.c,connect endpoint error exchange grid message nic)
 # Programs with the interface of the DOCA SDK.
-EXAMPLES_DOCA := gpunetio_dma_memcpy
+EXAMPLES_DOCA := gpunetio_dma_memcpy gpunetio_rdma_client_server_write
 EXAMPLES := $(addprefix $(B)/bin/,$(EXAMPLE_NAMES))
 EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$(foreach n,$(EXAMPLE_NAMES),$(wildcard examples/$(n)/$(n)_kernel.cu))))))
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)

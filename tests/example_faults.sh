@@ -4,7 +4,7 @@
 #
 # The checks of the examples find wrong data: builds kernels with one fault each (a message that is
 # missing, too short, too long or in the wrong place, a wrong signal) and runs server and client.
-# Both must fail. LONG: all faults, otherwise four.
+# Both must fail. LONG: all faults, otherwise five.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 B="${B:-build}"
@@ -21,13 +21,18 @@ build() { # name of the program, sed expression that adds the fault to its kerne
 		echo "example_faults.sh: $1: the expression changes nothing: $2"
 		return 1
 	fi
+	local objects=() sdk=()
+	mapfile -t objects < <(printf '%s\n' "$B/obj/$dir"/*.o | grep -v _kernel.o)
+	[[ $1 != gpunetio_rdma_* ]] || sdk=("$B"/lib/libgdaki_{rdma,doca}.a)
 	# shellcheck disable=SC2086 # $link is a list of options
-	g++ -x c++ -std=c++17 -D_GNU_SOURCE -pthread -I"$B/include" -Iexamples/common -c -o "$tmp/kernel.o" "$tmp/kernel.cu" &&
-		g++ -pthread -o "$tmp/program" "$B/obj/examples/$1/$1.o" "$tmp/kernel.o" "$B"/obj/examples/common/*.o $link -ljson-c
+	g++ -x c++ -std=c++17 -D_GNU_SOURCE -pthread ${sdk:+"-I$B/include-doca"} -I"$B/include" -Iexamples/common "-I$dir" \
+		-c -o "$tmp/kernel.o" "$tmp/kernel.cu" &&
+		g++ -pthread -o "$tmp/program" "${objects[@]}" "$tmp/kernel.o" "$B"/obj/examples/common/*.o "${sdk[@]}" $link -ljson-c
 }
 
 faulty() { # program, expression, text that a side must print, options
 	local name=gpunetio_verbs_$1 expression=$2 text=$3 rc server_rc
+	[[ $1 != rdma_* ]] || name=gpunetio_$1
 	shift 3
 	port=$((port + 1)) runs=$((runs + 1))
 	build "$name" "$expression" || { bad=1; return; }
@@ -53,6 +58,7 @@ faulty put_signal_bw 's/(ex_old_flag\(q, thread\)), 1,/\1, 1 + (job.first + i ==
 	'is 21, expected 20' "${few[@]}"
 faulty twosided_bw 's/data_addr \+ slot, q.key, job.size\)/data_addr + slot, q.key, job.size - (wqe_idx == 9))/' \
 	'Validation failed: byte' "${few[@]}"
+faulty rdma_client_server_write 's/from, 0, rw->size,/from, 0, rw->size - (i == 9),/' 'byte 1023 of buffer 9 is 0x00' -i 64
 
 if [ -n "${LONG:-}" ]; then
 	data='Validation failed: byte'
@@ -69,6 +75,10 @@ if [ -n "${LONG:-}" ]; then
 	faulty write_bw 's/q.key, job.size\)/q.key, job.size - (wqe_idx == 9))/' "$data" "${few[@]}"
 	faulty twosided_bw 's/mark_wqes_ready<MODE, RQ>\(q.qp, wqe_idx, wqe_idx\)/mark_wqes_ready<MODE, RQ>(q.qp, wqe_idx, wqe_idx - (wqe_idx == 9))/' \
 		'receiver-not-ready retries exceeded' "${few[@]}"
+	rdma=rdma_client_server_write
+	faulty $rdma 's/from, 0, rw->size,/from, i == 9, rw->size,/' 'byte 0 of buffer 9' -i 64
+	faulty $rdma 's/rw_imm\(buf\)/rw_imm(i == 9 ? buf - 1 : buf)/' 'wrong immediate value' -i 64
+	faulty $rdma 's/rw_imm\(buf\)/rw_imm((buf + 64) % 256)/' 'connection 0 (expected 1)' -i 64
 	faulty write_lat 's/q.key, job.size\)/q.key, job.size + (wqe_idx == 9))/' "$data" "${few[@]}"
 	faulty put_signal_lat 's/job.size, ex_peer/iter == 67 ? 8 : job.size, ex_peer/' "$data" "${few[@]}"
 	faulty put_counter_lat 's/job.size, q.companion/iter == 67 ? 8 : job.size, q.companion/' "$data" "${few[@]}"

@@ -89,6 +89,30 @@ for name in $bandwidth $latency; do
 		pair "$name" "$handler" -s 200 -i 64 -n 4
 	done
 done
+
+rdma() { # options of both NICs, handler, other options of the client
+	local program=$B/bin/gpunetio_rdma_client_server_write what="rdma_client_server_write $*" rc server_rc
+	port=$((port + 1)) runs=$((runs + 1))
+	# shellcheck disable=SC2086 # options
+	timeout -k 5 90 "$B/bin/softnic-run" $1 -- "$program" -P $port -w 30 -p "$2" >"$tmp/server" 2>&1 &
+	server=$!
+	# shellcheck disable=SC2086 # options
+	timeout -k 5 90 "$B/bin/softnic-run" $1 -- "$program" -P $port -w 30 -p "$2" -c 127.0.0.1 "${@:3}" >"$tmp/client" 2>&1
+	rc=$?
+	wait $server
+	server_rc=$?
+	server=
+	[ $rc = 0 ] && [ $server_rc = 0 ] || { complain "$what" "exit $rc, server $server_rc"; return; }
+	grep -q '^Validation successful' "$tmp/server" || complain "$what" "the server prints no verdict"
+	[ "$(grep -cE '^ *(strong|weak) +[0-9]+ +[0-9]+( +[0-9.e+-]+){3}$' "$tmp/client")" = 2 ] ||
+		complain "$what" "the client does not print two rows"
+	[ "${names[$2]}" = - ] || grep -q "handler: ${names[$2]}$" "$tmp/client" || complain "$what" "another handler"
+}
+
+for handler in 0 1 2; do
+	rdma --strict $handler -i 64
+done
+rdma "--loss 0.02 --dup 0.02 --reorder 0.02 --seed 7" 0 -q 8 -i 301 -t 3 -s 5000
 for name in put_counter_bw put_counter_lat write_bw twosided_bw; do
 	refused "invalid -p, --handler '6' (expected 0, 1, 2 or 10)" $name -p 6
 done

@@ -122,6 +122,19 @@ expect 0 "3000 copies of 4096 bytes by copy engine" "$run" -- "$dma" -n 3000 -t 
 expect 0 "data: correct" "$run" --strict -- "$dma" -s 100 -n 5 -t 1
 expect 0 "by RDMA write (up to 1073741824 bytes a request)" "$run" -- "$dma" -e write -t 4
 expect 0 "by RDMA write" "$run" --dma none --strict -- "$dma" -t 4
+# The example of the RDMA library has options of its own.
+rdma=$B/bin/gpunetio_rdma_client_server_write
+expect 0 "usage: gpunetio_rdma_client_server_write" "$rdma" --help
+expect 0 "gpunetio_rdma_client_server_write (gdaki)" "$rdma" --version
+for wrong in "-p 3" "-i 0" "-i 32769" "-s 0" "-s 1k" "-q 65" "-t 513" "-l 256" "-P 65536" "-w -1"; do
+	# shellcheck disable=SC2086 # an option and its value
+	expect 2 "invalid ${wrong% *}, --" "$rdma" $wrong
+done
+expect 2 "are too many (at most 32768 in all: the receives of a queue)" "$rdma" -q 64 -i 513
+expect 2 "need too much memory (at most 1024 MiB)" "$rdma" -s 1000000
+expect 2 "unexpected argument 'extra'" "$rdma" extra
+expect 1 "cannot open RDMA device mlx5_7" "$run" -- "$rdma" -d mlx5_7
+expect 1 "timed out while waiting for a client" "$run" -- "$rdma" -P 6001 -w 1
 
 # An object that cannot be destroyed keeps the objects that it uses: an error, not a crash.
 for n in 34 35 36 37 38; do

@@ -25,6 +25,8 @@ PROGRAMS = {
     "examples/gpunetio_verbs_alltoall/gpunetio_verbs_alltoall.1": "gpunetio_verbs_alltoall",
     "examples/hello_put/hello_put.1": "hello_put",
     "examples/gpunetio_dma_memcpy/gpunetio_dma_memcpy.1": "gpunetio_dma_memcpy",
+    "examples/gpunetio_rdma_client_server_write/gpunetio_rdma_client_server_write.1":
+        "gpunetio_rdma_client_server_write",
     "examples/gpunetio_plot/gpunetio_plot.1": "gpunetio_plot",
 }
 # The options that the examples with a server and a client share. Their pages refer to it.

@@ -29,7 +29,7 @@ static doca_error_t create_qp(struct doca_rdma *rdma, struct doca_rdma_connectio
 		.gpu_dev = rdma->ctx.gpu,
 		.net_dev = rdma->ctx.dev,
 		.sq_nwqe = (uint16_t)rdma->send_size, /* at most 32768: fits */
-		.nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
+		.nic_handler = rdma->nic_handler,
 		.send_dbr_mode_ext = GDK_SEND_DBR_MODE_AUTO,
 	};
 	doca_error_t err = gdk_verbs_create_qp_srq_hl(&attr, rdma->srq, rdma->cq_rq, 0, &conn->qp);

@@ -100,6 +100,7 @@ doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma)
 	new->recv_size = DEFAULT_SIZE;
 	new->max_conns = 1;
 	new->gid_index = GDK_RDMA_GID_AUTO;
+	new->nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
 	atomic_fetch_add(&dev->users, 1);
 	*rdma = new;
 	return DOCA_SUCCESS;
@@ -201,6 +202,19 @@ doca_error_t doca_rdma_set_max_num_connections(struct doca_rdma *rdma, uint32_t 
 	err = gdk_ctx_must_be_idle(&rdma->ctx, __func__);
 	if (err == DOCA_SUCCESS)
 		rdma->max_conns = max_num_connections;
+	return err;
+}
+
+doca_error_t gdk_rdma_set_nic_handler(struct doca_rdma *rdma,
+				      enum doca_gpu_dev_verbs_nic_handler nic_handler)
+{
+	doca_error_t err;
+
+	GDK_CHECK_PTR(rdma);
+	GDK_CHECK_ENUM(nic_handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB);
+	err = gdk_ctx_must_be_idle(&rdma->ctx, __func__);
+	if (err == DOCA_SUCCESS)
+		rdma->nic_handler = nic_handler;
 	return err;
 }
 

@@ -69,6 +69,7 @@ struct doca_rdma {
 	uint32_t send_size, recv_size, max_conns;
 	uint32_t gid_index; /* or GDK_RDMA_GID_AUTO */
 	bool grh;
+	enum doca_gpu_dev_verbs_nic_handler nic_handler;
 	struct gdk_rdma_callbacks callbacks;
 
 	/* while the context runs */

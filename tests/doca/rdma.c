@@ -77,6 +77,7 @@ static doca_error_t configure(struct objects *o)
 	CALL(doca_rdma_set_recv_queue_size(o->rdma, 8192));
 	CALL(doca_rdma_set_grh_enabled(o->rdma, true));
 	CALL(doca_rdma_set_max_num_connections(o->rdma, 2));
+	CALL(gdk_rdma_set_nic_handler(o->rdma, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO));
 	CALL(doca_rdma_set_connection_state_callbacks(o->rdma, on_request, on_event, on_event,
 						      on_event));
 	CALL(doca_ctx_set_user_data(o->ctx, data));

@@ -60,6 +60,7 @@ struct rig_how {
 	uint32_t conns, send, recv; /* 0: 1, 64, 64 */
 	size_t bytes, buf;	    /* of the memory, and of a buffer; 0: RIG_BYTES, 256 */
 	uint32_t flags;		    /* permissions; 0: RIG_FLAGS */
+	enum doca_gpu_dev_verbs_nic_handler handler;
 };
 
 struct rig {
@@ -131,6 +132,7 @@ static inline struct doca_rdma *rig_rdma(const struct rig *r)
 	OK(doca_rdma_set_recv_queue_size(rdma, r->how.recv));
 	OK(doca_rdma_set_max_num_connections(rdma, r->how.conns));
 	OK(doca_rdma_set_grh_enabled(rdma, true));
+	OK(gdk_rdma_set_nic_handler(rdma, r->how.handler));
 	OK(doca_ctx_set_datapath_on_gpu(doca_rdma_as_ctx(rdma), r->gpu));
 	return rdma;
 }

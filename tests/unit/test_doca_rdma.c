@@ -96,6 +96,26 @@ Test(doca_rdma, nothing_is_executed_before_the_commit)
 	cr_expect_eq(st->completed, 4);
 }
 
+Test(doca_rdma, the_handler_is_the_one_that_was_set)
+{
+	static const enum doca_gpu_dev_verbs_nic_handler handlers[] = {
+		DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY,
+		DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB,
+	};
+
+	for (int i = 0; i < 2; i++) {
+		rig_end(&r);
+		rig_begin(&r, (struct rig_how){ .handler = handlers[i] });
+		fill(r.a.m.mem, 256, 1);
+		OK(doca_gpu_dev_rdma_write_strong(r.a.dev, 0, rig_remote(&r.b, 0), 0,
+						  rig_buf(&r.a, 0), 0, 256, 0, NONE));
+		OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
+		expect_commits(&r.a, 1);
+		cr_expect_arr_eq(r.a.m.mem, r.b.m.mem, 256);
+		cr_expect_eq(gdk_rdma_conn_qp(gdk_rdma_conn(r.a.dev, 0))->nic_handler, handlers[i]);
+	}
+}
+
 Test(doca_rdma, offsets_select_parts_of_buffers)
 {
 	fill(r.a.m.mem, 256, 1);

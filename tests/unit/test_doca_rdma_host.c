@@ -73,6 +73,8 @@ Test(doca_rdma_host, options_are_checked)
 		doca_rdma_set_max_num_connections(rdma, 0));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "max_num_connections 4097",
 		doca_rdma_set_max_num_connections(rdma, 4097));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "nic_handler 6",
+		gdk_rdma_set_nic_handler(rdma, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF));
 	OK(doca_rdma_set_gid_index(rdma, 200));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "has no GID 200", doca_ctx_start(doca_rdma_as_ctx(rdma)));
 	OK(doca_rdma_set_gid_index(rdma, 0));
@@ -99,6 +101,8 @@ Test(doca_rdma_host, calls_in_a_wrong_state_are_refused)
 	REFUSED(DOCA_ERROR_BAD_STATE, "does not run", gdk_rdma_abort(rdma));
 	OK(doca_ctx_start(doca_rdma_as_ctx(rdma)));
 	REFUSED(DOCA_ERROR_BAD_STATE, "is running", doca_rdma_set_send_queue_size(rdma, 8));
+	REFUSED(DOCA_ERROR_BAD_STATE, "is running",
+		gdk_rdma_set_nic_handler(rdma, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO));
 	REFUSED(DOCA_ERROR_BAD_STATE, "is running", doca_rdma_destroy(rdma));
 	REFUSED(DOCA_ERROR_IN_USE, "", doca_dev_close(dev));
 	OK(doca_rdma_export(rdma, &details, &len, &conn));

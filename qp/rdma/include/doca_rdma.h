@@ -16,6 +16,7 @@
 
 #include "doca_ctx.h"
 #include "doca_dev.h"
+#include "doca_gpunetio_verbs_def.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -210,6 +211,17 @@ doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma, uint16_t por
 doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port);
 
 /* ---- additions of gdaki ---- */
+
+/**
+ * Sets the doorbell handler of the connections. Default: AUTO. With CPU_PROXY a thread of the
+ * object rings the doorbells. doca_rdma_export() fails if the GPU or the NIC does not support the
+ * handler.
+ *
+ * @param nic_handler AUTO, CPU_PROXY or GPU_SM_DB
+ * @retval DOCA_ERROR_BAD_STATE the context is not idle
+ */
+doca_error_t gdk_rdma_set_nic_handler(struct doca_rdma *rdma,
+				      enum doca_gpu_dev_verbs_nic_handler nic_handler);
 
 /**
  * Ends all connections and the receive queue for kernels: threads that wait return
