@@ -507,10 +507,21 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 	return word;
 }
 
-/* The least value of a warp, or of a block. All their threads call it. */
+/* The least value of a warp, or of a block. All their threads call it. GPUs before sm_80 have no
+ * instruction for it. */
 GDK_FN uint32_t gdk_warp_min32(uint32_t v)
 {
+#if __CUDA_ARCH__ >= 800
 	return __reduce_min_sync(0xffffffffu, v);
+#else
+	uint32_t other, distance;
+
+	for (distance = GDK_WARP / 2; distance; distance /= 2) {
+		other = __shfl_xor_sync(0xffffffffu, v, (int)distance);
+		v = other < v ? other : v;
+	}
+	return v;
+#endif
 }
 GDK_FN uint32_t gdk_block_min32(uint32_t v)
 {
