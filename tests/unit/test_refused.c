@@ -258,7 +258,44 @@ Test(refused, each_refused_command_is_logged_in_one_line)
 		cr_expect(seen[i], "%s was never refused", commands[i].name);
 }
 
-/* Every command of the library must be in the table above. */
+/* Commands of Ethernet queues (test_doca_eth_refused.c) and of flow rules (test_doca_flow_fail.c).
+ * The driver sends the destroy commands. */
+static const char *const elsewhere[] = {
+	"ALLOC_Q_COUNTER",
+	"DEALLOC_Q_COUNTER",
+	"QUERY_Q_COUNTER",
+	"ALLOC_TRANSPORT_DOMAIN",
+	"DEALLOC_TRANSPORT_DOMAIN",
+	"CREATE_TIR",
+	"DESTROY_TIR",
+	"CREATE_SQ",
+	"MODIFY_SQ",
+	"DESTROY_SQ",
+	"QUERY_SQ",
+	"CREATE_RQ",
+	"MODIFY_RQ",
+	"DESTROY_RQ",
+	"QUERY_RQ",
+	"CREATE_TIS",
+	"DESTROY_TIS",
+	"CREATE_RQT",
+	"DESTROY_RQT",
+	"ALLOC_FLOW_COUNTER",
+	"DEALLOC_FLOW_COUNTER",
+	"QUERY_FLOW_COUNTER",
+};
+
+static bool is_elsewhere(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (!strcmp(name, elsewhere[i]))
+			return true;
+	return false;
+}
+
+/* Every command of the library must be in the table above, or in another test. */
 Test(refused, every_command_is_in_the_table)
 {
 #define NAME(name, opcode) #name,
@@ -266,6 +303,8 @@ Test(refused, every_command_is_in_the_table)
 	size_t i, k;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (is_elsewhere(all[i]))
+			continue;
 		for (k = 0; k < sizeof(commands) / sizeof(commands[0]); k++)
 			if (!strcmp(all[i], commands[k].name))
 				break;

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) gdaki authors */
+/*
+ * Each firmware command that the start of an Ethernet queue sends is refused once. The start fails,
+ * the log names the command with its status, no object leaks, and the next start succeeds.
+ * test_refused.c has the commands of other objects.
+ */
+#include "../lib/nicfail.h"
+#include "eth_queue_rig.h"
+
+static struct queues q;
+
+TestSuite(doca_eth_refused, .timeout = 60);
+
+/* The commands that a start cannot do without. */
+static const char *const names[] = { "CREATE_SQ",
+				     "MODIFY_SQ",
+				     "CREATE_RQ",
+				     "MODIFY_RQ",
+				     "CREATE_TIS",
+				     "CREATE_CQ",
+				     "ALLOC_TRANSPORT_DOMAIN",
+				     "ALLOC_Q_COUNTER" };
+static bool seen[sizeof(names) / sizeof(names[0])];
+
+static void note(const char *log)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		seen[i] |= strstr(log, names[i]) != NULL;
+}
+
+static void refuse_all(struct doca_ctx *ctx)
+{
+	const uint32_t objects = nicfail_live();
+	uint32_t n, failed = 0;
+	uint64_t faults;
+	doca_error_t err;
+	const char *log;
+
+	for (n = 1; n < 64; n++) {
+		faults = nicfail_stats()->faults_injected;
+		capture_begin();
+		nicfail_next(n, 5, 0xbeef1, 0);
+		err = doca_ctx_start(ctx);
+		nicfail_next(0, 0, 0, 0);
+		log = capture_end();
+		if (!err)
+			cr_expect_eq(doca_ctx_stop(ctx), DOCA_SUCCESS);
+		cr_expect_eq(nicfail_live(), objects, "command %u: objects leak", n);
+		if (faults == nicfail_stats()->faults_injected)
+			break;
+		if (!err)
+			continue;
+		failed++;
+		note(log);
+		cr_expect_eq(err, DOCA_ERROR_DRIVER, "command %u: error %d", n, err);
+		cr_expect(strstr(log, "syndrome 0x000beef1"), "command %u: %s", n, log);
+	}
+	cr_expect_lt(n, 64);
+	cr_expect_geq(failed, 3, "%u commands were refused", failed);
+}
+
+Test(doca_eth_refused, every_command_of_a_start)
+{
+	struct doca_ctx *ctx;
+	size_t i;
+
+	nicfail_find();
+	rig_open_dev(&q);
+	rig_warm_uars(&q);
+	rig_start_rxq(&q, 64);
+	ctx = doca_eth_rxq_as_doca_ctx(q.rxq);
+	cr_assert_eq(doca_ctx_stop(ctx), DOCA_SUCCESS);
+	refuse_all(ctx);
+	cr_assert_eq(doca_ctx_start(ctx), DOCA_SUCCESS);
+	rig_open_txq(&q, 64, NULL);
+	ctx = doca_eth_txq_as_doca_ctx(q.txq);
+	cr_assert_eq(doca_ctx_stop(ctx), DOCA_SUCCESS);
+	refuse_all(ctx);
+	cr_assert_eq(doca_ctx_start(ctx), DOCA_SUCCESS);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		cr_expect(seen[i], "%s was never refused", names[i]);
+	rig_close_txq(&q);
+	rig_end_rxq(&q);
+	rig_close_dev(&q);
+}
+
+Test(doca_eth_refused, a_query_of_counters)
+{
+	struct gdk_eth_rxq_counters counters;
+
+	nicfail_find();
+	rig_open_dev(&q);
+	rig_start_rxq(&q, 64);
+	capture_begin();
+	nicfail_next(1, 5, 0xbeef1, 0);
+	cr_expect_eq(gdk_eth_rxq_get_counters(q.rxq, &counters), DOCA_ERROR_DRIVER);
+	nicfail_next(0, 0, 0, 0);
+	cr_expect(strstr(capture_end(), "QUERY_Q_COUNTER"));
+	cr_expect_eq(gdk_eth_rxq_get_counters(q.rxq, &counters), DOCA_SUCCESS);
+	rig_end_rxq(&q);
+	rig_close_dev(&q);
+}
