@@ -105,13 +105,24 @@ def check_txonly(folder, device):
     return f"{sums} frames of 64, 1500, {JUMBO} bytes"
 
 
+def settled(side):
+    """Waits until testpmd has received all that its NIC has delivered; returns its counters. On a
+    busy machine it may not poll its queue for seconds."""
+    seen = side.stats()
+    for _ in range(40):
+        time.sleep(0.5)
+        last, seen = seen, side.stats()
+        if seen["RX-packets"] and seen["RX-packets"] == last["RX-packets"]:
+            break
+    return seen
+
+
 def check_account(folder, device):
     """Without flow control: the counters of both NICs add up, and the receiver agrees."""
     with Pair(folder, "", device, tx_app=("--txd=256",), rx_app=("--rxd=64",)) as pair:
         pair.rx.cmds("set fwd rxonly", "start")
         n = txonly(pair, 200, 0.5)
-        time.sleep(0.3)
-        seen = pair.rx.stats()
+        seen = settled(pair.rx)
         tx, rx = pair.finish()
     expect(tx["tx_frames"] == n, f"testpmd sent {n} frames, the NIC {tx['tx_frames']}")
     expect(seen["RX-packets"] == rx["delivered"],
