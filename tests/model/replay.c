@@ -184,16 +184,29 @@ static void advance(int t)
 
 /* ---- a run ---- */
 
+/* Ready bits of a word when all slots below `end` are published: those of the last lap of each. */
+static uint64_t ready_bits(const struct queue *q, unsigned word, uint64_t end)
+{
+	uint64_t bits = 0;
+	unsigned i, at;
+
+	for (i = 0; i < 32; i++) {
+		at = word * 32 + i;
+		if (at < q->depth && at < end && !((end - 1 - at) / q->depth & 1))
+			bits |= (uint64_t)1 << i;
+	}
+	return bits;
+}
+
 static void start_memory(const struct queue *q, unsigned ready, int left)
 {
 	const uint64_t start = q->last, end = start + (uint64_t)left * q->scale;
-	uint64_t bits = ((uint64_t)1 << (end < 32 ? end : 32)) - 1;
 	unsigned i, l;
 
 	for (l = 0; l < QUEUE_LOCS; l++)
 		init(&m, q->at + (int)l, 0);
-	init(&m, q->at + W0, bits | (left ? 0 : GDK_TOKEN(start % 32)));
-	init(&m, q->at + W1, ready && q->depth > 32 ? bits : 0);
+	init(&m, q->at + W0, ready_bits(q, 0, end) | (left ? 0 : GDK_TOKEN(start % 32)));
+	init(&m, q->at + W1, ready_bits(q, 1, end));
 	init(&m, q->at + LEFT, (uint64_t)left);
 	init(&m, q->at + UNEVEN, q->cqes == 2);
 	init(&m, q->at + RUNG, start);
