@@ -6,6 +6,9 @@
  * NIXL_ADDRESS=a.b.c.d  the process's own address: sockets that are bound to any address are bound
  *                       to this one, and getifaddrs() reports it as the address of loopback
  *                       interfaces. Else both would listen on the same ports.
+ * NIXL_CONNECT_MS=n     connections to NIXL's port are opened n ms later. If both sides connect to
+ *                       each other at the same time, NIXL modifies a queue pair in two threads, and
+ *                       the second modification fails.
  * NIXL_ATTACH=1         attaches a CUDA stream to each transfer request, which NIXL's Python
  *                       bindings cannot
  */
@@ -16,8 +19,11 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "nixl.h"
+
+#define NIXL_PORT 6544
 
 #define NEXT(fn, name) reinterpret_cast<decltype(&(fn))>(dlsym(RTLD_NEXT, name))
 
@@ -39,6 +45,20 @@ extern "C" int bind(int fd, const sockaddr *where, socklen_t len) noexcept
 	if (in.sin_addr.s_addr == INADDR_ANY)
 		own_address(&in.sin_addr);
 	return next(fd, reinterpret_cast<sockaddr *>(&in), len);
+}
+
+extern "C" int connect(int fd, const sockaddr *where, socklen_t len)
+{
+	static const auto next = NEXT(connect, "connect");
+	const char *ms = getenv("NIXL_CONNECT_MS");
+	sockaddr_in in;
+
+	if (ms && len == sizeof(in) && where->sa_family == AF_INET) {
+		memcpy(&in, where, sizeof(in));
+		if (in.sin_port == htons(NIXL_PORT))
+			usleep(1000 * static_cast<useconds_t>(atoi(ms)));
+	}
+	return next(fd, where, len);
 }
 
 extern "C" int getifaddrs(ifaddrs **list) noexcept
