@@ -39,6 +39,8 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
 # shellcheck source=tests/lib/checkout.sh
 . tests/lib/checkout.sh
+# shellcheck source=tests/lib/cpu_cuda.sh
+. tests/lib/cpu_cuda.sh
 commit=$(checkout_commit "${checkout:-/nonexistent}")
 if [ -f "$checkout/HEAD" ] && [ -d "$checkout/objects" ]; then
 	git -C "$checkout" archive HEAD samples | tar -x -C "$tmp"
@@ -256,10 +258,7 @@ run_all() { # folder, GPU, iterations of bandwidth samples, and of those whose s
 }
 
 limit=60
-mkdir "$tmp/cuda"
-for h in cuda.h cuda_runtime.h cuda_runtime_api.h; do
-	echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$tmp/cuda/$h"
-done
+cuda_headers "$tmp/cuda"
 if [ -z "${GPU_ONLY:-}" ]; then
 	build "$tmp/cpu" "$tmp/cuda" cpu_kernel ""
 	run_all "$tmp/cpu" host 128 64

@@ -35,32 +35,24 @@ src=$checkout/samples/doca_gpunetio
 inc=(-DDOCA_ALLOW_EXPERIMENTAL_API "-I$checkout/samples" "-I$src" -Itests/consumers/doca_argp "-I$B/include-doca"
 	"-I$B/include")
 bad=0
-
-compile() { # command, whose last word is the source
-	"$@" >"$objects/err" 2>&1 && return
-	echo "$name: ${*: -1} does not compile"
-	grep error "$objects/err" | head -n 12 | sed 's/^/    /'
-	bad=1
-}
+# shellcheck source=tests/lib/cpu_cuda.sh
+. tests/lib/cpu_cuda.sh
 
 # ---- build ----
-mkdir "$objects/cuda"
-for h in cuda.h cuda_runtime.h cuda_runtime_api.h; do
-	echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$objects/cuda/$h"
-done
+cuda_headers "$objects/cuda"
 for s in simple_receive simple_send send_wait_time; do
 	dir=$src/gpunetio_$s
 	kernel=$dir/device/gpunetio_${s}_kernel.cu
 	mkdir "$objects/$s"
 	for f in "$dir"/{host/,}*.c "$checkout/samples/common.c" tests/consumers/doca_argp/doca_argp.c; do
-		compile gcc -std=gnu11 -O1 -g -D_GNU_SOURCE -Werror=implicit-function-declaration \
+		try_compile gcc -std=gnu11 -O1 -g -D_GNU_SOURCE -Werror=implicit-function-declaration \
 			-Werror=incompatible-pointer-types -Werror=int-conversion "${inc[@]}" "-I$dir" "-I$objects/cuda" \
 			-c -o "$objects/$s/$(basename "$f" .c).o" "$f"
 	done
 	tests/consumers/cpu_launch.py "$kernel" >"$objects/$s.cpp" || bad=1
-	compile g++ -std=c++17 -O2 -pthread -w -DGDK_WARP=32 -DCUDART_CPU_ONE_LOAD "${inc[@]}" "-I$dir" "-I$dir/device" "-I$objects/cuda" \
+	try_compile g++ -std=c++17 -O2 -pthread -w -DGDK_WARP=32 -DCUDART_CPU_ONE_LOAD "${inc[@]}" "-I$dir" "-I$dir/device" "-I$objects/cuda" \
 		-c -o "$objects/$s/kernel.o" "$objects/$s.cpp"
-	[ -z "$NVCC" ] || compile "$NVCC" -std=c++17 -arch=sm_90 "${inc[@]}" "-I$dir" -cubin -o "$objects/$s.cubin" "$kernel"
+	[ -z "$NVCC" ] || try_compile "$NVCC" -std=c++17 -arch=sm_90 "${inc[@]}" "-I$dir" -cubin -o "$objects/$s.cubin" "$kernel"
 	g++ -pthread -o "$objects/$s/$s" "$objects/$s"/*.o "-L$B/lib" -lgdaki_flow -lgdaki_eth -lgdaki_doca -lgdaki \
 		-lmlx5 -libverbs -lnuma -ldl >"$objects/err" 2>&1 || { echo "$name: $s does not link"; head -n 5 "$objects/err"; bad=1; }
 done

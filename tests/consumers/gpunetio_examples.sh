@@ -34,6 +34,8 @@ bad=0
 unset CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH CFLAGS CXXFLAGS LDFLAGS MAKEFLAGS
 DIR=$tmp # for env.sh
 . tests/gpu/env.sh
+# shellcheck source=tests/lib/cpu_cuda.sh
+. tests/lib/cpu_cuda.sh
 use_debs
 NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
 examples="put_bw write_bw write_lat"
@@ -72,10 +74,8 @@ build() { # folder of stage, CUDA_HOME, architecture, libraries of CUDA
 
 # Puts a script in place of nvcc that compiles kernels for CPU threads, and headers in place of CUDA's.
 cpu_cuda() { # folder
-	mkdir -p "$1/bin" "$1/include"
-	for h in cuda.h cuda_runtime_api.h; do
-		echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$1/include/$h"
-	done
+	mkdir -p "$1/bin"
+	cuda_headers "$1/include"
 	cat >"$1/bin/nvcc" <<-'SH'
 		#!/bin/bash
 		args=()

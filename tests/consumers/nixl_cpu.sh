@@ -12,6 +12,8 @@ cd "$(dirname "$0")/../.." || exit 2
 B=${B:-build}
 name=nixl_cpu.sh
 . tests/consumers/nixl_inputs.sh
+# shellcheck source=tests/lib/cpu_cuda.sh
+. tests/lib/cpu_cuda.sh
 [[ $wheel == *-$(python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')-* ]] ||
 	skip "the wheel is for another version of Python"
 python3 -c 'import numpy' 2>/dev/null || skip "NIXL's Python API needs numpy"
@@ -21,9 +23,7 @@ mkdir -p "$tmp/cuda/cuda" "$tmp/plugin"
 unpack_wheel
 
 # ---- build ----
-for h in cuda.h cuda_runtime.h; do
-	echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$tmp/cuda/$h"
-done
+cuda_headers "$tmp/cuda"
 : >"$tmp/cuda/cuda/atomic"
 cp "$tmp/cuda/cuda.h" "$tmp/cudart.cpp"
 tests/consumers/cpu_launch.py "$plugin/gpunetio_kernels.cu" >"$tmp/kernels.cpp" || exit 1

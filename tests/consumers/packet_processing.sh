@@ -31,30 +31,22 @@ here=tests/consumers/packet_processing
 inc=(-DDOCA_ALLOW_EXPERIMENTAL_API "-I$here" "-I$app" "-I$app/gpu_kernels" "-I$app/config_queues"
 	"-I$checkout/applications/common" -Itests/consumers/doca_argp "-I$B/include-doca" "-I$B/include")
 bad=0
-
-compile() { # command, whose last word is the source
-	"$@" >"$objects/err" 2>&1 && return
-	echo "$name: ${*: -1} does not compile"
-	grep error "$objects/err" | head -n 12 | sed 's/^/    /'
-	bad=1
-}
+# shellcheck source=tests/lib/cpu_cuda.sh
+. tests/lib/cpu_cuda.sh
 
 # ---- build ----
-mkdir "$objects/cuda"
-for h in cuda.h cuda_runtime.h cuda_runtime_api.h; do
-	echo "#include \"$PWD/tests/consumers/cudart_cpu.h\"" >"$objects/cuda/$h"
-done
+cuda_headers "$objects/cuda"
 for f in "$app"/config_queues/{device,flow,http_txbuf,icmp_queues,tcp_queues,udp_queues}.c \
 	"$app/gpu_packet_processing.c" "$here/answer.c"; do
-	compile gcc -std=gnu11 -O1 -g -D_GNU_SOURCE -Werror=implicit-function-declaration \
+	try_compile gcc -std=gnu11 -O1 -g -D_GNU_SOURCE -Werror=implicit-function-declaration \
 		-Werror=incompatible-pointer-types -Werror=int-conversion $dpdk "${inc[@]}" "-I$objects/cuda" \
 		-c -o "$objects/$(basename "$f" .c).o" "$f"
 done
 for k in http_server receive_icmp receive_tcp receive_udp; do
 	tests/consumers/cpu_launch.py "$app/gpu_kernels/$k.cu" >"$objects/$k.cpp" || bad=1
-	compile g++ -std=c++17 -O2 -pthread -w -DGDK_WARP=32 "${inc[@]}" "-I$objects/cuda" -c \
+	try_compile g++ -std=c++17 -O2 -pthread -w -DGDK_WARP=32 "${inc[@]}" "-I$objects/cuda" -c \
 		-o "$objects/$k.o" "$objects/$k.cpp"
-	[ -z "$NVCC" ] || compile "$NVCC" -std=c++17 -arch=sm_90 "${inc[@]}" -cubin -o "$objects/$k.cubin" \
+	[ -z "$NVCC" ] || try_compile "$NVCC" -std=c++17 -arch=sm_90 "${inc[@]}" -cubin -o "$objects/$k.cubin" \
 		"$app/gpu_kernels/$k.cu"
 done
 [ -n "$NVCC" ] || echo "$name: no nvcc: not compiled for a GPU"
