@@ -507,8 +507,8 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 	return word;
 }
 
-/* The least value of a warp, or of a block. All their threads call it. GPUs before sm_80 have no
- * instruction for it. */
+/* The least value of a warp, or of a block, which must have whole warps. All their threads call it.
+ * GPUs before sm_80 have no instruction for it. */
 GDK_FN uint32_t gdk_warp_min32(uint32_t v)
 {
 #if __CUDA_ARCH__ >= 800

@@ -15,7 +15,8 @@
 /**
  * Receives packets by the threads of exec_scope, all of which call this with the same arguments.
  * Waits until max_pkts have arrived or timeout_ns are over; with max_pkts 0, until at least one has
- * arrived and the next one has not. Releases the packets of the call before.
+ * arrived and the next one has not. Releases the packets of the call before. The number of threads
+ * of a block must be a multiple of 32.
  *
  * @tparam mcst whether to wait until the packets are visible in GPU memory
  * @tparam nic_handler not used: no doorbell register is written
@@ -27,8 +28,7 @@
  * @param out_attr an array of max_pkts elements, or NULL
  * @retval DOCA_SUCCESS also if no packet has arrived
  * @retval DOCA_ERROR_IO_FAILED the NIC reported an error, or the CQ was overrun: on this call and
- *         all
- *         later ones
+ *         all later ones
  * @retval DOCA_ERROR_CONNECTION_ABORTED the host has aborted the queue
  * @retval DOCA_ERROR_NOT_SUPPORTED mcst is ENABLED without doca_eth_rxq_gpu_enable_mcst_qp()
  */
