@@ -117,8 +117,8 @@ build() { # folder, folder of CUDA's headers, function that compiles a kernel, l
 		more=("$1"/common/*.o)
 		[[ $s != dma_* && $s != rdma_* ]] || more=("$tmp/common.o" "$1/common/doca_argp.o")
 		[[ $s != rdma_* ]] || host "$s" "$1/$s" "$dir/rdma_common.c"
-		# dma_memcpy allocates GPU memory that the CPU can access, which needs GDRCopy.
-		if [ "$s" = dma_memcpy ] && [ -n "$4" ] && [ ! -e /dev/gdrdrv ]; then
+		# These two allocate GPU memory that the CPU can access, which needs GDRCopy.
+		if [[ $s == dma_* || $s == rdma_* ]] && [ -n "$4" ] && [ ! -e /dev/gdrdrv ]; then
 			host "$s" "$1/$s" tests/consumers/no_gdrcopy.c
 			more+=("-Wl,--wrap=gdk_doca_gpu_mem_alloc")
 		fi
