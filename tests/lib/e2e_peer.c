@@ -8,6 +8,7 @@
  * to compare it byte by byte.
  */
 #include "e2e.h"
+#include "exec_host.h"
 
 #include <signal.h>
 #include <string.h>
@@ -87,36 +88,6 @@ __attribute__((constructor)) static void peer_or_test(void)
 	exit(0);
 }
 
-/* Executes this program again through softnic-run, as the peer. softnic-run is found relative to
- * the executable: build/tests/test_x -> build/bin/softnic-run. */
-static void exec_peer(void)
-{
-	char exe[4096], runner[4200];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *cut;
-
-	if (n <= 0)
-		_exit(126);
-	exe[n] = 0;
-	snprintf(runner, sizeof(runner), "%s", exe);
-	cut = strrchr(runner, '/');
-	snprintf(cut, sizeof(runner) - (size_t)(cut - runner), "/../bin/softnic-run");
-	unsetenv("SOFTNIC_IP");
-	unsetenv("SOFTNIC_SYSFS");
-	unsetenv("SYSFS_PATH");
-	unsetenv("SOFTNIC_PCAP");
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(E2E_LINKED_NIC)
-	execl(runner, runner, "--no-preload", "--", exe, (char *)NULL);
-#else
-	if (getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "softnic")) {
-		unsetenv("LD_PRELOAD");
-		execl(runner, runner, "--", exe, (char *)NULL);
-	}
-	execl(runner, runner, "--no-preload", "--", exe, (char *)NULL);
-#endif
-	_exit(127);
-}
-
 void e2e_peer_start(struct e2e_peer *peer, size_t len)
 {
 	int memfd = memfd_create("e2e_peer", 0);
@@ -132,7 +103,7 @@ void e2e_peer_start(struct e2e_peer *peer, size_t len)
 	if (!peer->child) {
 		close(sv[0]);
 		setenv(PEER_ENV, order, 1);
-		exec_peer();
+		exec_host(NULL);
 	}
 	close(sv[1]);
 	peer->fd = sv[0];

@@ -163,8 +163,8 @@ static inline void rig_connect(struct rig *r)
 	}
 }
 
-/* Without the connection. */
-static inline void rig_create(struct rig *r, struct rig_how how)
+/* With defaults, and no objects. */
+static inline void rig_base(struct rig *r, struct rig_how how)
 {
 	memset(r, 0, sizeof(*r));
 	how.conns = how.conns ? how.conns : 1;
@@ -176,6 +176,12 @@ static inline void rig_create(struct rig *r, struct rig_how how)
 	r->how = how;
 	r->nic = rig_nic();
 	OK(doca_gpu_create("host", &r->gpu));
+}
+
+/* Without the connection. */
+static inline void rig_create(struct rig *r, struct rig_how how)
+{
+	rig_base(r, how);
 	rig_side_open(r, &r->a);
 	rig_side_open(r, &r->b);
 }
@@ -193,12 +199,17 @@ static inline void rig_side_close(struct rig_side *s)
 	rig_mem_close(&s->m);
 }
 
+static inline void rig_close(struct rig *r)
+{
+	OK(doca_gpu_destroy(r->gpu));
+	OK(doca_dev_close(r->nic));
+}
+
 static inline void rig_end(struct rig *r)
 {
 	rig_side_close(&r->a);
 	rig_side_close(&r->b);
-	OK(doca_gpu_destroy(r->gpu));
-	OK(doca_dev_close(r->nic));
+	rig_close(r);
 }
 
 /* A buffer of a side, and the same buffer for the other side. */
