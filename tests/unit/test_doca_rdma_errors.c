@@ -82,6 +82,56 @@ Test(doca_rdma_errors, an_operation_without_permission_ends_its_connection_only)
 	rig_end(&r);
 }
 
+/* Connection 0 has ended before operations of connection 1, whose waits come later. */
+Test(doca_rdma_errors, waits_for_other_connections_work_after_one_has_ended)
+{
+	uint32_t num = 77, position, mask;
+
+	rig_begin(&r, (struct rig_how){ .conns = 2 });
+	OK(doca_rdma_connection_disconnect(r.a.conn[0]));
+	OK(write_strong(1));
+	OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 1));
+	OK(doca_gpu_dev_rdma_wait_all(r.a.dev, &num));
+	cr_expect_eq(num, 1);
+	rig_end(&r);
+
+	rig_begin(&r, (struct rig_how){ .conns = 3 });
+	OK(send_strong(0, 8)); /* no receive: until the time limit */
+	OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
+	OK(gdk_rdma_set_wait_limit(r.a.rdma, SHORT_NS));
+	for (uint32_t i = 0; i < 100; i++) {
+		const uint32_t conn = 1 + i % 2;
+
+		OK(write_weak(conn, i / 2));
+		OK(doca_gpu_dev_rdma_commit_weak(r.a.dev, conn, 1));
+		cr_assert_eq(doca_gpu_dev_rdma_wait_all(r.a.dev, &num), DOCA_ERROR_TIME_OUT);
+		cr_assert_eq(num, 1, "%u commits in turn %u", num, i);
+	}
+	cr_expect_eq(doca_gpu_rdma_get_info(r.a.dev, 0, &position, &mask), DOCA_ERROR_TIME_OUT);
+	OK(doca_gpu_rdma_get_info(r.a.dev, 1, &position, &mask));
+	rig_end(&r);
+}
+
+/* 16 connections whose operations do not complete: one limit of 250 ms, not 16. */
+Test(doca_rdma_errors, a_time_limit_is_one_for_all_connections)
+{
+	struct timespec from, to;
+	uint32_t num = 77;
+
+	rig_begin(&r, (struct rig_how){ .conns = 16 });
+	for (uint32_t c = 0; c < 16; c++) {
+		OK(send_strong(c, 8));
+		OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, c));
+	}
+	OK(gdk_rdma_set_wait_limit(r.a.rdma, 5 * SHORT_NS));
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	cr_expect_eq(doca_gpu_dev_rdma_wait_all(r.a.dev, &num), DOCA_ERROR_TIME_OUT);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	cr_expect_eq(num, 0);
+	cr_expect_leq(to.tv_sec - from.tv_sec, 2);
+	rig_end(&r);
+}
+
 Test(doca_rdma_errors, a_message_that_is_too_long_fails_its_receive_only)
 {
 	uint32_t num = 0, conn[DEPTH] = { 77 };

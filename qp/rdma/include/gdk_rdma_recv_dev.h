@@ -52,7 +52,8 @@ struct doca_gpu_dev_rdma_r {
 	uint64_t returned; /**< receives below this index were returned; their slots are free */
 	uint64_t polled;   /**< CQEs that were read */
 	uint32_t busy;	   /**< 1: a thread reads CQEs */
-	uint8_t pad3[GDK_STATE_LINE - 20]; /**< not used */
+	uint32_t idle;	   /**< polls that found nothing */
+	uint8_t pad3[GDK_STATE_LINE - 24]; /**< not used */
 };
 
 /** Returns the device struct of the receive queue. */
@@ -305,6 +306,38 @@ GDK_FN int gdk_rdma_recv_status(struct doca_gpu_dev_rdma_r *r)
 	return err;
 }
 
+#define GDK_RDMA_IDLE 16u /* polls without a result, for each poll of a send queue */
+
+/**
+ * A poll found nothing. Polls now and then the send queue of a connection, one after the other: if
+ * the remote side is gone, the operations of the connection fail, but there may be no thread that
+ * waits for them.
+ */
+GDK_FN void gdk_rdma_idle(struct doca_gpu_dev_rdma_r *r)
+{
+	const struct doca_gpu_dev_rdma *rdma =
+		(const struct doca_gpu_dev_rdma *)(uintptr_t)gdk_ldc64(&r->rdma);
+	const uint32_t turn = gdk_ld32(&r->idle, GDK_SCOPE_GPU) + 1;
+	struct doca_gpu_dev_verbs_qp *qp;
+	struct gdk_qp_state *st;
+	struct gdk_rdma_conn *c;
+	uint64_t to, done;
+
+	gdk_st32(&r->idle, turn, GDK_SCOPE_GPU); /* several threads may lose some turns */
+	if (turn % GDK_RDMA_IDLE)
+		return;
+	c = gdk_rdma_conn(rdma, turn / GDK_RDMA_IDLE % gdk_ldc32(&rdma->num));
+	qp = gdk_rdma_conn_qp(c);
+	if (!qp)
+		return;
+	st = gdk_state_of_qp(qp);
+	to = gdk_ld64(&c->committed, GDK_SCOPE_GPU);
+	done = gdk_ld64(&st->completed, GDK_SCOPE_GPU);
+	/* An error flushes the last operation, too. gdk_poll_ticket() would cost 15 registers. */
+	if (done < to && gdk_look(st, to, done, 0, GDK_WAIT_ONCE) == -EIO)
+		(void)gdk_state_end(st, -EIO);
+}
+
 /**
  * Returns the results of receives in the order in which they were posted, each once: those that are
  * complete or, with block, all that were committed before the call. Returns 0; -EIO with the result
@@ -325,18 +358,22 @@ GDK_FN int gdk_rdma_recv_wait(struct doca_gpu_dev_rdma_r *r, int block, struct g
 	for (;;) {
 		before = out->num;
 		err = gdk_rdma_collect(r, end, out);
-		if (err || gdk_ld64(&r->returned, GDK_SCOPE_GPU) >= end)
+		/* Acquire: returned, then the data of receives that another thread returned. Pairs
+		 * with the release in gdk_rdma_take(). */
+		if (err || gdk_ld64_acq(&r->returned, GDK_SCOPE_GPU) >= end)
 			return err;
-		if (!block)
-			return out->num ? 0 : gdk_rdma_recv_status(r);
+		if (!block && out->num)
+			return 0;
 		if (out->num != before) {
 			w.start = 0;
 			continue;
 		}
-		waited = gdk_wait_turn(st, &w, &limit, 0);
+		gdk_rdma_idle(r);
 		err = gdk_rdma_recv_status(r);
-		if (!err && waited)
-			err = gdk_wait_check(st, waited, limit);
+		if (err || !block)
+			return err;
+		waited = gdk_wait_turn(st, &w, &limit, 0);
+		err = waited ? gdk_wait_check(st, waited, limit) : 0;
 		if (err)
 			return err;
 	}

@@ -36,7 +36,8 @@ struct gdk_rdma_conn {
 	uint64_t committed;		   /**< operations below this index are committed */
 	uint64_t commits;		   /**< number of commits */
 	uint64_t waited;		   /**< commits that gdk_rdma_wait_all() has returned */
-	uint8_t pad1[GDK_STATE_LINE - 24]; /**< not used */
+	uint32_t reported;		   /**< 1: it has returned the end of the connection, too */
+	uint8_t pad1[GDK_STATE_LINE - 28]; /**< not used */
 };
 
 /** An RDMA object in kernels. Opaque. */
@@ -294,10 +295,19 @@ GDK_FN int gdk_rdma_commit_weak(struct doca_gpu_dev_rdma *rdma, uint32_t conn, u
 	return gdk_rdma_committed(c, qp, from + n);
 }
 
+/** Waits for the operations below `to` and returns as gdk_wait(), or, with poll, polls once. */
+GDK_FN int gdk_rdma_complete(struct doca_gpu_dev_verbs_qp *qp, uint64_t to, int poll)
+{
+	return poll ? gdk_poll_ticket(qp, to - 1, GDK_RDMA_MODE)
+		    : gdk_wait(qp, to - 1, GDK_RDMA_MODE);
+}
+
 /**
  * Waits until all operations that were committed before are complete, on all connections. *num is
- * the number of their commits; each commit is counted by one call only. Returns 0 or the status
- * that ended a queue pair; *num then has the commits of connections with a lower index.
+ * the number of their commits; each commit is counted by one call only. Returns 0, or the status
+ * that ended a queue pair, the first one; *num then has the commits of the other connections. When
+ * a connection ends, the call does not wait for the others any more, because they may have waited
+ * as long; later calls do.
  */
 GDK_FN int gdk_rdma_wait_all(struct doca_gpu_dev_rdma *rdma, uint32_t *num)
 {
@@ -305,8 +315,8 @@ GDK_FN int gdk_rdma_wait_all(struct doca_gpu_dev_rdma *rdma, uint32_t *num)
 	struct doca_gpu_dev_verbs_qp *qp;
 	struct gdk_rdma_conn *c;
 	uint64_t commits, old;
+	int first = 0, poll = 0, err;
 	uint32_t i;
-	int err;
 
 	*num = 0;
 	GDK_LOOP
@@ -317,15 +327,24 @@ GDK_FN int gdk_rdma_wait_all(struct doca_gpu_dev_rdma *rdma, uint32_t *num)
 			continue;
 		/* Acquire: commits, then committed. */
 		commits = gdk_ld64_acq(&c->commits, GDK_SCOPE_GPU);
-		if (commits == gdk_ld64(&c->waited, GDK_SCOPE_GPU))
+		/* Acquire: waited, then the data of reads that another thread has waited for. */
+		if (commits == gdk_ld64_acq(&c->waited, GDK_SCOPE_GPU))
 			continue;
-		err = gdk_wait(qp, gdk_ld64(&c->committed, GDK_SCOPE_GPU) - 1, GDK_RDMA_MODE);
-		if (GDK_RARE(err))
-			return err;
+		err = gdk_rdma_complete(qp, gdk_ld64(&c->committed, GDK_SCOPE_GPU), poll);
+		if (GDK_RARE(err)) {
+			if (err == EBUSY)
+				continue;
+			first = first ? first : err;
+			poll |= !gdk_ld32(&c->reported, GDK_SCOPE_GPU);
+			gdk_st32(&c->reported, 1, GDK_SCOPE_GPU);
+			continue;
+		}
+		/* Release: the data, then waited. Pairs with the acquire above. */
+		gdk_fence_rel(GDK_SCOPE_GPU);
 		old = gdk_max64(&c->waited, commits, GDK_SCOPE_GPU);
 		*num += commits > old ? (uint32_t)(commits - old) : 0;
 	}
-	return 0;
+	return first;
 }
 
 /** The next position of a connection, and the mask for positions. */

@@ -232,7 +232,9 @@ GDK_FN doca_error_t doca_gpu_dev_rdma_commit_weak(struct doca_gpu_dev_rdma *rdma
 }
 
 /** Waits until all operations that were committed are complete, on all connections. *num_commits
- * gets the number of their commits, each of which one call counts. */
+ * gets the number of their commits, each of which one call counts. If a connection has ended, the
+ * reason is returned, and *num_commits has the commits of the others; doca_gpu_rdma_get_info()
+ * returns which one it is. The call in which it ends does not wait for the others any more. */
 GDK_FN doca_error_t doca_gpu_dev_rdma_wait_all(struct doca_gpu_dev_rdma *rdma,
 					       uint32_t *num_commits)
 {
