@@ -8,6 +8,9 @@
 #if SRQ
 #include "srq_nic.h"
 #endif
+#if RDMA
+#include "rdma_object.h"
+#endif
 
 /* ---- locations ---- */
 
@@ -30,14 +33,18 @@ static int loc_in(const struct queue *q, const char *c, unsigned *shift)
 
 	if (c == (const char *)&own_index && q == queues)
 		return INDEX;
-#if SRQ
-	if (c == (const char *)&q->dev.sq_rsvd_index)
+	if (MAILS && c == (const char *)&q->dev.sq_rsvd_index)
 		return RSVD;
 	for (i = 0; i < MAILS; i++)
 		if (c == (const char *)&mail[i])
 			return MAIL0 + (int)i;
+#if SRQ
 	if (cqe_loc(c) != LOCS)
 		return cqe_loc(c);
+#endif
+#if RDMA
+	if (word_loc(c) != LOCS)
+		return word_loc(c);
 #endif
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (c == fields[i].at)
@@ -119,7 +126,7 @@ static void nic(struct queue *q, view v, uint64_t e)
 
 	if (failure)
 		return;
-#if SRQ
+#if SRQ && !RDMA
 	for (i = q->last; i < e; i++)
 		if (again[i % q->depth] != i)
 			fail("a slot is offered that no thread has posted again");
@@ -272,6 +279,10 @@ static int is_shared(const void *p)
 	const char *c = p;
 	int i;
 
+#if RDMA
+	if (is_object(c))
+		return 1;
+#endif
 	for (i = 0; i < QUEUES; i++)
 		if ((c >= (char *)queues[i].st &&
 		     c < (char *)queues[i].st + gdk_qp_state_size(64)) ||
@@ -284,6 +295,10 @@ static int is_shared(const void *p)
  * another thread's store. */
 static void check_scope(const void *p, int loc, int scope, int is_load)
 {
+#if SRQ
+	if (scope != GDK_SCOPE_SYS && is_cqe(p))
+		fail("an access to a CQE has a narrow scope");
+#endif
 	if (!threads[self].own && scope - 1 < user_scope() && (loc < LOCS || is_shared(p)))
 		fail("an access has a scope without the other threads");
 	if (loc == LOCS)
@@ -298,6 +313,7 @@ uint64_t weak_load(const void *p, size_t bytes, int order, int scope)
 	unsigned shift, old, n;
 	const int loc = loc_of(p, &shift), what = loc % QUEUE_LOCS;
 	uint64_t v = 0;
+	int apart;
 
 	scope = scope_of(scope);
 	order = order_of(order);
@@ -312,9 +328,10 @@ uint64_t weak_load(const void *p, size_t bytes, int order, int scope)
 	/* Loads of the DBREC are repeated until the expected value arrives. */
 	if (!settling && what != DBREC && any(2))
 		n = old + 1 + any(n - old);
-	v = load(&m, self, loc, n - 1, what >= CQE0 ? SYS : user_scope());
-	if (order & WEAK_ACQ)
-		fence_acq(&m, self, scope - 1);
+	apart = what >= CQE0 ? SYS : user_scope();
+	v = load(&m, self, loc, n - 1, apart);
+	if (order & WEAK_ACQ && scope - 1 >= apart)
+		acquire(&m, self, loc, n - 1, apart);
 	if (what == RUNG && threads[self].took == 1 + loc / QUEUE_LOCS) {
 		threads[self].took = 0;
 		if (v != newest(&m, loc))
@@ -375,6 +392,9 @@ void weak_store(void *p, uint64_t v, size_t bytes, int order, int scope)
 	if (order & WEAK_REL)
 		fence_rel(&m, self, scope - 1);
 	check_holder(loc);
+#if RDMA
+	word_changes(what, newest(&m, loc), v);
+#endif
 	store(&m, self, loc, v);
 	if (what == DBREC || what == REG)
 		check_dump(q);
@@ -427,6 +447,9 @@ void weak_wqe16(void *p, uint64_t lo, uint64_t hi)
 	at = q->at + (int)slot;
 	offers = model_slot(q, q->last);
 	offers = offers > slot ? (offers - slot - 1) / q->slots + 1 : 0;
+#if RDMA
+	check_wqe(lo, slot + offers * q->slots);
+#endif
 	if (oldest(&m, join(m.cur[self], m.ordered[self]), READ0 + at) != offers)
 		fail("a WQE is overwritten before the NIC has read it");
 	store(&m, self, WQE0 + at,
@@ -459,6 +482,8 @@ static uint64_t combined(uint64_t old, uint64_t v, enum weak_op op)
 		return v > old ? v : old;
 	case WEAK_MIN:
 		return v < old ? v : old;
+	case WEAK_CAS:
+		return old == threads[self].expect ? v : old;
 	default:
 		return v;
 	}
@@ -491,11 +516,19 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 	}
 	if (order & WEAK_REL)
 		fence_rel(&m, self, scope - 1);
+	if (op == WEAK_CAS && newest(&m, loc) != threads[self].expect) {
+		memcpy(m.rel[self], rel, sizeof(rel));
+		stores--;
+		return load(&m, self, loc, m.n[loc] - 1, user_scope());
+	}
 	v = combined(newest(&m, loc), v, op);
 	if ((what == CQE_CI && v > q->made) || (what == DONE && v > q->executed))
 		fail("a slot or CQE counts as complete that is not");
 	old = modify(&m, self, loc, v, user_scope());
 	memcpy(m.rel[self], rel, sizeof(rel));
+#if RDMA
+	word_changes(what, old, v);
+#endif
 	if (what == REG)
 		nic_rung(queue_of(loc), v);
 	if (what == LEFT && old)
@@ -507,13 +540,18 @@ uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order,
 	return old;
 }
 
-/* Only the status is changed by a compare-and-swap, and it does not change in these runs. */
-uint64_t weak_cas(void *p, uint64_t expect, uint64_t v, size_t bytes)
+/* The status does not change in these runs. */
+uint64_t weak_cas(void *p, uint64_t expect, uint64_t v, size_t bytes, int order, int scope)
 {
-	(void)p, (void)expect, (void)v, (void)bytes;
-	weakened = 0;
-	fail("the queue pair has ended");
-	return 0;
+	unsigned shift;
+
+	if (loc_of(p, &shift) % QUEUE_LOCS == STATUS) {
+		weakened = 0;
+		fail("the queue pair has ended");
+		return 0;
+	}
+	threads[self].expect = expect;
+	return weak_rmw(p, v, bytes, WEAK_CAS, order, scope);
 }
 
 void weak_fence(enum weak_kind kind, int scope)

@@ -28,6 +28,7 @@
 #define gdk_rmw_min64	     cpu_rmw_min64
 #define gdk_rmw_xchg32	     cpu_rmw_xchg32
 #define gdk_rmw_cas32	     cpu_rmw_cas32
+#define gdk_any_cas64	     cpu_any_cas64
 #define gdk_fence_acq	     cpu_fence_acq
 #define gdk_fence_rel	     cpu_fence_rel
 #define gdk_fence_sc	     cpu_fence_sc
@@ -58,6 +59,7 @@
 #undef gdk_rmw_min64
 #undef gdk_rmw_xchg32
 #undef gdk_rmw_cas32
+#undef gdk_any_cas64
 #undef gdk_fence_acq
 #undef gdk_fence_rel
 #undef gdk_fence_sc
@@ -80,7 +82,7 @@ void weak_at(int site);
 uint64_t weak_load(const void *p, size_t bytes, int order, int scope);
 void weak_store(void *p, uint64_t v, size_t bytes, int order, int scope);
 uint64_t weak_rmw(void *p, uint64_t v, size_t bytes, enum weak_op op, int order, int scope);
-uint64_t weak_cas(void *p, uint64_t expect, uint64_t v, size_t bytes);
+uint64_t weak_cas(void *p, uint64_t expect, uint64_t v, size_t bytes, int order, int scope);
 void weak_fence(enum weak_kind kind, int scope);
 void weak_copy(const void *wqe, int bulk);
 /* One segment of a WQE. */
@@ -131,8 +133,13 @@ WEAK_DEF_FENCE(gdk_fence_load_store, WEAK_LOAD_STORE)
 
 GDK_FN uint32_t gdk_rmw_cas32(uint32_t *p, uint32_t expect, uint32_t v, int scope)
 {
-	(void)scope;
-	return (uint32_t)weak_cas(p, expect, v, sizeof(v));
+	return (uint32_t)weak_cas(p, expect, v, sizeof(v), WEAK_ACQ_REL, scope);
+}
+
+/* Its order is not used. */
+GDK_FN uint64_t gdk_any_cas64(uint64_t *p, uint64_t expect, uint64_t v, int scope)
+{
+	return weak_cas(p, expect, v, sizeof(v), 0, scope);
 }
 
 GDK_FN void gdk_ld64x2(const uint64_t *p, uint64_t *a, uint64_t *b, int scope)

@@ -3,7 +3,8 @@
 /*
  * Runs the device code itself in the memory of weak.h: the code of a send queue; with -DQUEUES=2
  * that of receives, with a receive queue and the send queue of the dumps; with -DSRQ=1 that of a
- * shared receive queue. The threads are coroutines; one at a time runs, up to its next access.
+ * shared receive queue; with -DRDMA=1 that of a connection of the RDMA library, and with both that
+ * of its receives. The threads are coroutines; one at a time runs, up to its next access.
  * Random: the order of accesses, and the age of the values that loads return, among those that the
  * memory allows. sites.py has numbered the fences of the code: one of them can be removed (d), get
  * a narrower scope (n), or, if it is sequentially consistent, become an acquire and release fence
@@ -24,8 +25,16 @@
 #ifndef SRQ
 #define SRQ 0
 #endif
+#ifndef RDMA
+#define RDMA 0
+#endif
 #define RECEIVES (QUEUES == 2 || SRQ)
+#if RDMA
+#define GDK_BOTH_SHAPES
+#include "gdk_rdma_recv_dev.h"
+#else
 #include "device/gdk/srq_dev.h"
+#endif
 
 static void fail(const char *what);
 #include "weak.h"
@@ -67,6 +76,7 @@ static struct thread {
 	int parks_in;	  /* and the word */
 	uint64_t idle_at; /* number of stores when the thread found nothing to do */
 	uint64_t awaits;  /* 1 + the receive for which the thread waits */
+	uint64_t expect;  /* of a compare-and-swap */
 	uint64_t tickets[4]; /* of the receives that it has posted */
 	unsigned posted;     /* and their number */
 } threads[THREADS];
@@ -150,7 +160,11 @@ static void run_meeting(void)
 	}
 }
 
-#if SRQ
+#if RDMA && SRQ
+#include "rdma_recv_ops.h"
+#elif RDMA
+#include "rdma_ops.h"
+#elif SRQ
 #include "srq_ops.h"
 #elif QUEUES == 2
 #include "recv_ops.h"
@@ -209,6 +223,7 @@ static void start_memory(const struct queue *q, unsigned ready, int left)
 	init(&m, q->at + W1, ready_bits(q, 1, end));
 	init(&m, q->at + LEFT, (uint64_t)left);
 	init(&m, q->at + UNEVEN, q->cqes == 2);
+	init(&m, q->at + RSVD, start);
 	init(&m, q->at + RUNG, start);
 	init(&m, q->at + PARKED, start);
 	init(&m, q->at + WANTED, start);
@@ -282,6 +297,9 @@ static void start(void)
 #if SRQ
 	start_cqs(sc->depth);
 #endif
+#if RDMA
+	start_object();
+#endif
 	failure = NULL;
 	stores = 0;
 	weakened = settling = 0;
@@ -328,7 +346,9 @@ static void check_end(const struct queue *q)
 		fail("a doorbell of exclusive use was not repeated");
 	if (q->recv && qp->rq_wqe_pi > q->last)
 		fail("a submitted receive was not offered");
-#if SRQ
+#if RDMA
+	check_object();
+#elif SRQ
 	if (q->last != q->depth + begun)
 		fail("a slot that was posted again is not offered");
 #endif
@@ -380,11 +400,12 @@ static const char *once(void)
 
 static void show(void)
 {
-	static const char *const names[] = { "word 0", "word 1",   "left",	"wanted",
-					     "rung",   "parked",   "completed", "status",
-					     "cqe_ci", "uneven",   "long_wqe",	"bf_half",
-					     "DBREC",  "register", "reserved",	"index",
-					     "mail",   "mail",	   "mail" };
+	static const char *const names[] = {
+		"word 0",   "word 1", "left",	"wanted",   "rung",    "parked", "completed",
+		"status",   "cqe_ci", "uneven", "long_wqe", "bf_half", "DBREC",	 "register",
+		"reserved", "index",  "mail",	"mail",	    "mail",    "RDMA 0", "RDMA 1",
+		"RDMA 2",   "RDMA 3", "RDMA 4", "RDMA 5",   "RDMA 6",  "RDMA 7"
+	};
 	int l, t;
 
 	for (l = 0; l < LOCS; l++) {

@@ -4,10 +4,10 @@
 #
 # Checks every state of the publish-and-ring protocol with spin (ring.pml). The protocol must hold
 # in all scenarios, and spin must find a counter-example for each broken variant in its scenario.
-# `run.sh replay` also runs the device code itself, with that of receives and shared receive queues,
-# in random orders in a weak memory (replay.c), as it is, and with each fence and each ordered
-# access removed, weakened, or with a narrower scope, and with a narrower scope of each other access:
-# a run must then fail.
+# `run.sh replay` also runs the device code itself, with that of receives, of shared receive queues
+# and of the RDMA library, in random orders in a weak memory (replay.c), as it is, and with each
+# fence and each ordered access removed, weakened, or with a narrower scope, and with a narrower
+# scope of each other access: a run must then fail.
 # LONG=1 makes more runs and checks more scenarios, which needs 4 GB of memory.
 # `run.sh trace WORD SCENARIO.HANDLER` prints the memory accesses of a counter-example.
 set -u
@@ -62,8 +62,6 @@ spare=$(sed 's/ *| */|/g' <<'END'
 token_dev.h | gdk_take | gdk_rmw_xchg32 | the fence after it does the same: see pairs
 token_dev.h | gdk_take | gdk_fence_sc | the exchange does the same: see pairs
 wait_dev.h | gdk_fold | gdk_fence_acq(GDK_SCOPE_GPU) | for a rung that is 65536 above the CQE's slot
-wait_dev.h | gdk_look | gdk_ld64_acq(&st->rung | gdk_wait_quick() has loaded it so, except in a full ring
-wait_dev.h | gdk_shared_slow | gdk_fence_acq(GDK_SCOPE_SYS) | the load of cqe_ci in gdk_look() acquires
 by_hand_dev.h | gdk_ring_db | gdk_nic_fence#1 | after gdk_update_dbr(), whose fence does the same
 wait_dev.h | gdk_cq_consume | gdk_st32_rel | for overruns of the CQ, which this NIC does not have
 post_dev.h | gdk_own_reserve | gdk_fence_load_store | one thread: orders for the compiler only
@@ -72,6 +70,11 @@ op_dev.h | gdk_own_single | gdk_fence_load_store | one thread: orders for the co
 op_dev.h | gdk_op_run | gdk_fence_load_store | one thread: orders for the compiler only
 op_dev.h | gdk_shared_single | gdk_fence_load_store | a wait for a free slot ends with an acquire fence
 status_dev.h | gdk_state_end | gdk_rmw_cas32 | no other data depend on the status
+END
+)
+# Fences that may have a narrower scope: file, function, call, why.
+narrow=$(sed 's/ *| */|/g' <<'END'
+wait_dev.h | gdk_shared_slow | gdk_fence_acq(GDK_SCOPE_SYS) | pairs with a thread of the GPU
 END
 )
 # Accesses whose scope no run needs: file, function, call, why.
@@ -104,9 +107,15 @@ recv_dev.h | gdk_cqe_bytes | gdk_ | not called
 recv_dev.h | gdk_cqe_imm | gdk_ | not called
 recv_dev.h | gdk_cqe_is_inline | gdk_ | not called
 recv_dev.h | gdk_cqe_inl_data | gdk_ | not called
+gdk_rdma_send_dev.h | gdk_rdma_check_unwritten | gdk_ | of the debug build
+gdk_rdma_send_dev.h | gdk_rdma_conn_qp | gdk_ | the connection is established
+gdk_rdma_send_dev.h | gdk_rdma_wait_all | gdk_ld32(&c->reported | no wait fails
+gdk_rdma_send_dev.h | gdk_rdma_wait_all | gdk_st32(&c->reported | no wait fails
+gdk_rdma_recv_dev.h | gdk_rdma_conn_of | gdk_ld64(&map | the host has stored the map before
+gdk_rdma_recv_dev.h | gdk_rdma_idle | gdk_ld64(& | there is no connection that could fail
 END
 )
-# Receives that are wrong although each fence is there: header, what is wrong, its change.
+# Code that is wrong although each fence is there: header, what is wrong, its change.
 wrong=$(sed 's/ *| */|/g' <<'END'
 recv | the dump is posted before the wait | s/err = gdk_wait(rq,.*/err = gdk_recv_dump(qp, daddr, mcst, mode), mcst = 0; &/
 recv | a submit does not wait for rung | s/polls == GDK_DBREC_POLLS/1/
@@ -115,6 +124,10 @@ recv | a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0,
 srq | an old rung is taken for the new one | s/return gdk_is_ready(st, depth, idx).*/return idx;/
 srq | a slot is posted again for the wrong lap | s/? idx : idx + depth/? idx + depth : idx/
 srq | slots behind the slot are forgotten | s/end > idx ? end : idx + 1/idx + 1/
+gdk_rdma_send | a weak writer does not wait for its slot | s/full = (uint32_t).*/full = 0;/
+gdk_rdma_send | a masked position is taken as it is | s/return end + ((position - .*/return position;/
+gdk_rdma_recv | a receive overwrites one that is in use | s/return -ENOBUFS;/(void)0;/
+gdk_rdma_recv | two threads read CQEs at a time | s/if (.*gdk_rmw_cas32.*/if (0)/
 END
 )
 # Functions in which two of these cover for each other: without both, a run must fail.
@@ -148,20 +161,24 @@ one_broken() { # word, scenario, what is broken
 }
 
 program() { # folder of headers, definition, program
-	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -O1 -D"$2" -I"$1" -o "$3" \
+	# shellcheck disable=SC2086 # several definitions
+	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -Wno-psabi -O1 -D$2 -I"$1" -o "$3" \
 		"$here/replay.c" 2>"$3.log" || { echo "FAIL replay.c does not compile"; cat "$3.log"; return 1; }
 }
 
-# Compiles replay.c with the staged headers, for a send queue (replay1), for receives (replay2), and
-# for a shared receive queue (replay3). platform_weak.h has the accesses to memory.
+# Compiles replay.c with the staged headers, for a send queue (replay1), for receives (replay2), for a
+# shared receive queue (replay3), and for connections (replay4) and receives (replay5) of the RDMA
+# library. platform_weak.h has the accesses to memory.
 code() {
 	local h="$tmp/include" sends
-	cp -rL "$B/include" "$h" && mv "$h/device/gdk/platform_cpu.h" "$h/device/gdk/real_cpu.h" &&
+	cp -rL "$B/include" "$h" && cp -L "$B"/include-doca/gdk_{sdk_shape,rdma_{send,recv}_dev}.h "$h" && mv "$h/device/gdk/platform_cpu.h" "$h/device/gdk/real_cpu.h" &&
 		cp "$here/platform_weak.h" "$h/device/gdk/platform_cpu.h" &&
 		"$here/sites.py" "$h" >"$tmp/sites" || exit 1
 	program "$h" QUEUES=1 "$tmp/replay1" &
 	sends=$!
-	program "$h" QUEUES=2 "$tmp/replay2" && program "$h" SRQ=1 "$tmp/replay3" && wait $sends || exit 1
+	program "$h" QUEUES=2 "$tmp/replay2" && program "$h" SRQ=1 "$tmp/replay3" &&
+		program "$h" RDMA=1 "$tmp/replay4" && program "$h" "RDMA=1 -DSRQ=1" "$tmp/replay5" &&
+		wait $sends || exit 1
 }
 
 as_it_is() { # program, rounds
@@ -176,15 +193,20 @@ weakened() { # program and rounds, sites, how (replay.c), what
 	echo "$4 ($3): $said"
 }
 
-wrong_receives() { # recv or srq, what is wrong, change of that header
-	local said h file=device/gdk/$1_dev.h def=QUEUES=2
-	[ "$1" = recv ] || def=SRQ=1
+wrong_code() { # header without _dev.h, what is wrong, change of that header
+	local said h file=device/gdk/$1_dev.h def
+	case $1 in
+	recv) def=QUEUES=2 ;;
+	srq) def=SRQ=1 ;;
+	gdk_rdma_send) def=RDMA=1 file=$1_dev.h ;;
+	*) def="RDMA=1 -DSRQ=1" file=$1_dev.h ;;
+	esac
 	h=$(mktemp -d "$tmp/XXXXXX")
 	cp -r "$tmp/include" "$h" && sed -i "$3" "$h/include/$file" || return 1
 	! cmp -s {"$tmp","$h"}/include/"$file" || { echo "FAIL $2: nothing changed"; return 1; }
-	program "$h/include" $def "$h/replay" || return 1
-	said=$("$h/replay" 1000) && { echo "FAIL receives ($1): $2: passes"; return 1; }
-	echo "receives ($1): $2: $said"
+	program "$h/include" "$def" "$h/replay" || return 1
+	said=$("$h/replay" 1000) && { echo "FAIL $1: $2: passes"; return 1; }
+	echo "$1: $2: $said"
 }
 
 missing() { # function and call
@@ -217,13 +239,20 @@ excused() { # list; prints the sites of its lines
 
 # Prints the commands for xargs: each site in each way.
 mutants() {
-	local n f l fn c kind how a b word order scope which
-	order=$(excused "$spare") scope=$(excused "$unscoped")
-	sed -n 's/^missing/missing|/p' <<<"$order"$'\n'"$scope"
+	local n f l fn c kind how a b word order scope wide which
+	order=$(excused "$spare") scope=$(excused "$unscoped") wide=$(excused "$narrow")
+	sed -n 's/^missing/missing|/p' <<<"$order"$'\n'"$scope"$'\n'"$wide"
 	while IFS=$'\t' read -r n f l fn c kind; do
 		! grep -qx "$n" <<<"${!kind}" || continue
-		case $f in recv_dev.h) which=replay2 ;; srq_dev.h) which=replay3 ;; *) which=replay1 ;; esac
+		case $f in
+		recv_dev.h) which=replay2 ;;
+		srq_dev.h) which=replay3 ;;
+		gdk_rdma_send_dev.h) which=replay4 ;;
+		gdk_rdma_recv_dev.h) which=replay5 ;;
+		*) which=replay1 ;;
+		esac
 		for how in $(ways "$c" "$kind"); do
+			! { [ "$how" = n ] && grep -qx "$n" <<<"$wide"; } || continue
 			echo "weakened|$which $((rounds * 10))|$n|$how|$f:$l $fn: $c"
 		done
 	done <"$tmp/sites"
@@ -241,7 +270,7 @@ fi
 rounds=300
 [ -z "${LONG:-}" ] || rounds=10000
 [ "${1:-}" != replay ] || code
-export -f check correct one_broken program as_it_is weakened wrong_receives missing
+export -f check correct one_broken program as_it_is weakened wrong_code missing
 export tmp here B CC
 
 # Runs on all processors; the scenarios that take longest start first.
@@ -249,6 +278,6 @@ export tmp here B CC
 	[ -z "${LONG:-}" ] || printf 'correct|%s\n' 9.0 9.5 2.{0..4} 8.{0..4} 10.{1..5} 7.{1..3}
 	printf 'correct|%s\n' 10.0 4.0 5.0 2.5 1.0 6.0 8.5 7.{0,4} 11.{0..5} 3.0
 	echo "one_broken|${broken//$'\n'/$'\n'one_broken|}"
-	[ "${1:-}" != replay ] || { printf 'as_it_is|%s\n' "replay"{1..3}"|$rounds"
-		echo "wrong_receives|${wrong//$'\n'/$'\n'wrong_receives|}"; mutants; }
+	[ "${1:-}" != replay ] || { printf 'as_it_is|%s\n' "replay"{1..5}"|$rounds"
+		echo "wrong_code|${wrong//$'\n'/$'\n'wrong_code|}"; mutants; }
 } | xargs -d '\n' -P "$(nproc)" -I{} bash -c 'IFS="|" read -r f a b c d <<<"$1"; $f "$a" "$b" "$c" "$d"' _ {}

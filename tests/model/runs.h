@@ -33,7 +33,11 @@ struct config {
 	uint8_t dump; /* the data of receives need a dump */
 };
 
-#if SRQ
+#if RDMA && SRQ
+#include "rdma_recv_runs.h"
+#elif RDMA
+#include "rdma_runs.h"
+#elif SRQ
 #include "srq_runs.h"
 #elif QUEUES == 2
 #include "recv_runs.h"

@@ -12,9 +12,11 @@ import sys
 
 FILES = ("ring", "bf", "status", "slots", "token", "own", "wait_time", "wait", "post", "by_hand",
          "op", "onesided", "recv", "srq")
+RDMA = ("gdk_rdma_send_dev.h", "gdk_rdma_recv_dev.h")
 ORDERED = (r"gdk_fence_(?:acq|rel|sc|load_store)|gdk_nic_fence|gdk_bf_settle"
            r"|gdk_(?:ld|st)(?:32|64)_(?:acq|rel)|gdk_(?:rmw|red)_max64_rel|gdk_rmw_(?:xchg|cas)32")
-SCOPED = r"gdk_(?:any_)?(?:ld|st)(?:32|64)(?:x2)?|gdk_(?:rmw|red)_\w+|gdk_(?:add|max)64"
+SCOPED = (r"gdk_(?:any_)?(?:ld|st)(?:32|64)(?:x2)?|gdk_(?:rmw|red)_\w+|gdk_(?:add|max)64"
+          r"|gdk_any_cas64")
 CALLS = re.compile(rf"\b(?:({ORDERED})|{SCOPED})\(")
 FUNCTION = re.compile(r"^GDK_(?:SLOW_)?FN [^(]*?(\w+)\(", re.M)
 # Fewer polls: the results of the polls that remain are random.
@@ -35,8 +37,9 @@ def without_comments(text):
 
 
 number = 0
-for name in FILES:
-    path = f"{sys.argv[1]}/device/gdk/{name}_dev.h"
+for path in [f"device/gdk/{name}_dev.h" for name in FILES] + list(RDMA):
+    name = path.split("/")[-1]
+    path = f"{sys.argv[1]}/{path}"
     with open(path) as f:
         text = f.read()
     for old, new in POLLS:
@@ -51,7 +54,7 @@ for name in FILES:
         if not m[1] and re.search(r", (GDK_SCOPE_THREAD|own)\)$", call):
             continue
         number += 1
-        print(f"{number}\t{name}_dev.h\t{plain.count(chr(10), 0, m.start()) + 1}\t"
+        print(f"{number}\t{name}\t{plain.count(chr(10), 0, m.start()) + 1}\t"
               f"{FUNCTION.findall(plain, 0, m.start())[-1]}\t{call}\t"
               f"{'order' if m[1] else 'scope'}")
         out += f"{text[done:m.start()]}(weak_at({number}), {text[m.start():end]})"

@@ -44,6 +44,12 @@ static void start_cqs(unsigned num)
 	memset(wants, 0, sizeof(wants));
 }
 
+static int is_cqe(const char *c)
+{
+	return c >= (const char *)cqs && c < (const char *)(cqs + CQS) &&
+	       (size_t)(c - (const char *)cqs) % sizeof(cqs[0]) < sizeof(cqs[0].mem);
+}
+
 /* The location of word 15 of a CQE, or LOCS. */
 static int cqe_loc(const char *c)
 {
@@ -75,12 +81,13 @@ static int nic_begins(struct queue *q, unsigned c)
 
 static void nic_ends(struct queue *q, unsigned c)
 {
-	const uint64_t i = cqs[c].busy - 1, at = cqs[c].made++, num = cqs[c].dev.cqe_num;
+	const unsigned cq = RDMA ? 0 : c;
+	const uint64_t i = cqs[c].busy - 1, at = cqs[cq].made++, num = cqs[cq].dev.cqe_num;
 
 	nic_writes(q, PAY0, i);
 	fence_rel(&m, NIC, SYS);
-	cqs[c].index[at % 64] = i;
-	store(&m, NIC, CQE0 + (int)(c * SRQ_CQES + at % num),
+	cqs[cq].index[at % 64] = i;
+	store(&m, NIC, CQE0 + (int)(cq * SRQ_CQES + at % num),
 	      gdk_bswap16((uint16_t)(i % q->depth)) | (at / num & 1) << 24);
 	cqs[c].busy = 0;
 	stores++;

@@ -22,10 +22,16 @@
 
 #if SRQ
 #define SRQ_CQES 4 /* of each of the three CQs */
-enum { CQES = 3 * SRQ_CQES, MAILS = 3, VIEW = 64 };
+enum { CQES = 3 * SRQ_CQES };
 #else
-enum { CQES = 4, MAILS = 0, VIEW = 32 * QUEUES };
+enum { CQES = 4 };
 #endif
+#if SRQ || RDMA
+enum { MAILS = 3, VIEW = 64 };
+#else
+enum { MAILS = 0, VIEW = 32 * QUEUES };
+#endif
+enum { WORDS = RDMA ? 8 : 0 }; /* of the objects of the RDMA library */
 
 enum loc {
 	W0,
@@ -42,10 +48,11 @@ enum loc {
 	BF_HALF,
 	DBREC,
 	REG,
-	RSVD,  /* sq_rsvd_index of a shared receive queue */
+	RSVD,  /* sq_rsvd_index of a shared receive queue or of the RDMA library */
 	INDEX, /* of gdk_index_advance() */
 	MAIL0,
-	WQE0 = MAIL0 + MAILS, /* four locations each: slots of the ring */
+	WORD0 = MAIL0 + MAILS,
+	WQE0 = WORD0 + WORDS, /* four locations each: slots of the ring */
 	READ0 = WQE0 + 4,     /* the NIC has read the WQE */
 	PAY0 = READ0 + 4,     /* payload */
 	CQE0 = PAY0 + 4,      /* slots of the CQs */
@@ -128,6 +135,14 @@ static uint64_t load(struct memory *m, int t, int loc, unsigned place, int scope
 {
 	saw(m, t, loc, place, scope);
 	return m->history[loc][place].val;
+}
+
+/* A load with acquire order gains what its value carries, but not, as a fence, what the values of
+ * earlier loads carry. */
+static void acquire(struct memory *m, int t, int loc, unsigned place, int scope)
+{
+	m->cur[t] = join(m->cur[t], m->history[loc][place].with[scope]);
+	m->ordered[t] = join(m->ordered[t], m->cur[t]);
 }
 
 /* carried: a message whose views the new one carries, too, or NULL. */
