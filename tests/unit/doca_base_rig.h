@@ -37,6 +37,7 @@ static inline void rig_faults_but(doca_error_t (*op)(void), uint32_t allocs, uin
 				  uint32_t tolerated)
 {
 	uint32_t n, objects, failed = 0, passed = 0;
+	bool logged = false;
 	doca_error_t err;
 	size_t live;
 
@@ -55,7 +56,9 @@ static inline void rig_faults_but(doca_error_t (*op)(void), uint32_t allocs, uin
 		if (!hit)
 			break;
 		passed += err == DOCA_SUCCESS;
-		cr_expect(err == DOCA_ERROR_NO_MEMORY || (!err && passed <= tolerated),
+		/* OPERATING_SYSTEM: no thread can be created */
+		cr_expect(err == DOCA_ERROR_NO_MEMORY || err == DOCA_ERROR_OPERATING_SYSTEM ||
+				  (!err && passed <= tolerated),
 			  "allocation %u: %s", n, doca_error_get_name(err));
 		cr_expect_eq(failalloc_live(), live, "allocation %u: memory leaks", n);
 		cr_expect_eq(nicfail_live(), objects, "allocation %u: objects leak", n);
@@ -63,12 +66,14 @@ static inline void rig_faults_but(doca_error_t (*op)(void), uint32_t allocs, uin
 	}
 	cr_expect(failed >= allocs || !FAILALLOC_WORKS, "%u allocations failed", failed);
 	leaks_ignore(); /* libmlx5 keeps the memory of an object that the kernel does not destroy */
-	for (n = 1, failed = 0; n <= 30 && calls; n++) {
+	/* At least 30, and then until one does not fail. */
+	for (n = 1, failed = 0; (n <= 30 || logged) && calls; n++) {
 		capture_begin();
 		nicfail_next(0, 0, 0, n);
 		err = op();
 		nicfail_next(0, 0, 0, 0);
-		cr_expect(*capture_end() || !err, "verbs call %u: no log line", n);
+		logged = *capture_end();
+		cr_expect(logged || !err, "verbs call %u: no log line", n);
 		cr_expect_eq(nicfail_live(), objects, "verbs call %u: objects leak", n);
 		cr_expect_eq(failalloc_live(), live, "verbs call %u: memory leaks", n);
 		failed += err != DOCA_SUCCESS;
@@ -80,6 +85,34 @@ static inline void rig_faults_but(doca_error_t (*op)(void), uint32_t allocs, uin
 static inline void rig_faults(doca_error_t (*op)(void), uint32_t allocs, uint32_t calls)
 {
 	rig_faults_but(op, allocs, calls, 0);
+}
+
+#define RIG_CMDS 40u /* op() has fewer firmware commands */
+
+/* op() with each firmware command refused. */
+static inline void rig_cmd_faults(doca_error_t (*op)(void), uint32_t errors)
+{
+	uint32_t n, objects, failed = 0;
+	bool logged = true;
+	doca_error_t err;
+
+	nicfail_find();
+	cr_assert_eq(op(), DOCA_SUCCESS);
+	objects = nicfail_live();
+	leaks_ignore();
+	for (n = 1; n <= RIG_CMDS; n++) {
+		capture_begin();
+		nicfail_next(n, 0x05, 0xbeef1, 0);
+		err = op();
+		nicfail_next(0, 0, 0, 0);
+		logged = *capture_end();
+		cr_expect(logged || !err, "command %u: no log line", n);
+		cr_expect_eq(nicfail_live(), objects, "command %u: objects leak", n);
+		failed += err != DOCA_SUCCESS;
+	}
+	cr_expect(!logged, "there are more than %u commands", RIG_CMDS);
+	cr_expect_geq(failed, errors, "%u commands failed", failed);
+	cr_expect_eq(op(), DOCA_SUCCESS);
 }
 
 #ifdef STANDIN_H

@@ -430,6 +430,7 @@ static void failures(enum gdk_dma_engine engine)
 	of_fault = engine;
 	allocate_both_uars();
 	rig_faults_but(start_and_stop, 12, 10, 6);
+	rig_cmd_faults(start_and_stop, 5);
 }
 
 Test(doca_dma, each_allocation_and_call_of_the_engine_may_fail)

@@ -298,6 +298,8 @@ static doca_error_t connect_two(struct doca_rdma *rdma)
  * for the next queue pair: after a failure it may be of another kind than before. */
 void gdk_slab_trim(const struct doca_gpu *of_gpu, const struct doca_dev *of_dev);
 
+static enum doca_gpu_dev_verbs_nic_handler handler;
+
 static doca_error_t whole_life(void)
 {
 	struct doca_rdma *rdma;
@@ -306,6 +308,7 @@ static doca_error_t whole_life(void)
 	if (err)
 		return err;
 	OK(doca_rdma_set_max_num_connections(rdma, 2));
+	OK(gdk_rdma_set_nic_handler(rdma, handler));
 	OK(doca_ctx_set_datapath_on_gpu(doca_rdma_as_ctx(rdma), gpu));
 	err = doca_ctx_start(doca_rdma_as_ctx(rdma));
 	if (!err) {
@@ -335,33 +338,18 @@ Test(doca_rdma_host, nothing_leaks_if_an_allocation_or_a_verbs_call_fails)
 	rig_faults_but(whole_life, 10, 10, 10);
 }
 
-static doca_error_t whole_life_cmd(uint32_t nth)
-{
-	doca_error_t err;
-
-	capture_begin();
-	nicfail_next(nth, 0x05, 0xbeef1, 0);
-	err = whole_life();
-	nicfail_next(0, 0, 0, 0);
-	cr_expect(*capture_end() || !err, "command %u: no log line", nth);
-	return err;
-}
-
 Test(doca_rdma_host, nothing_leaks_if_a_firmware_command_fails)
 {
-	uint32_t objects, n, failed = 0;
-
-	nicfail_find();
 	warm_up();
-	cr_assert_eq(whole_life(), DOCA_SUCCESS);
-	objects = nicfail_live();
-	leaks_ignore();
-	for (n = 1; n <= 30; n++) {
-		failed += whole_life_cmd(n) != DOCA_SUCCESS;
-		cr_expect_eq(nicfail_live(), objects, "command %u: objects leak", n);
-	}
-	cr_expect_geq(failed, 10, "%u commands failed", failed);
-	cr_expect_eq(whole_life(), DOCA_SUCCESS);
+	rig_cmd_faults(whole_life, 10);
+}
+
+Test(doca_rdma_host, nothing_leaks_if_calls_fail_and_the_cpu_rings)
+{
+	handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+	warm_up();
+	rig_cmd_faults(whole_life, 10);
+	rig_faults_but(whole_life, 10, 10, 10);
 }
 
 Test(doca_rdma_cuda, nothing_leaks_if_a_call_of_the_cuda_driver_fails)
