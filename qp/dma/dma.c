@@ -69,9 +69,10 @@ static doca_error_t stop(struct doca_ctx *ctx)
 static bool progress(struct doca_ctx *ctx)
 {
 	struct doca_dma *dma = dma_of(ctx);
-	bool any = gdk_dma_tasks_progress(dma);
+	bool exists, any = gdk_dma_tasks_progress(dma, &exists);
 
-	if (any && ctx->state == DOCA_CTX_STATE_STOPPING && !dma->first && !close_queue(dma))
+	/* If the queue cannot be closed, the next call tries again. */
+	if (exists && ctx->state == DOCA_CTX_STATE_STOPPING && !dma->first && !close_queue(dma))
 		gdk_ctx_stopped(ctx);
 	return any;
 }
@@ -196,11 +197,15 @@ doca_error_t gdk_dma_set_queue_size(struct doca_dma *dma, uint32_t requests)
 
 doca_error_t gdk_dma_abort(struct doca_dma *dma)
 {
-	doca_error_t err;
+	doca_error_t err = DOCA_SUCCESS;
 
 	GDK_CHECK_PTR(dma);
-	err = gdk_dma_must_run(dma, __func__);
-	return err ? err : gdk_verbs_qp_abort(dma->queue.qp->qp_gverbs);
+	/* A stop waits for tasks that may never be done otherwise. */
+	if (dma->ctx.state != DOCA_CTX_STATE_STOPPING)
+		err = gdk_dma_must_run(dma, __func__);
+	if (err || !dma->queue.qp || !dma->queue.qp->qp_gverbs) /* closed in part */
+		return err;
+	return gdk_verbs_qp_abort(dma->queue.qp->qp_gverbs);
 }
 
 doca_error_t gdk_dma_set_wait_limit(struct doca_dma *dma, uint64_t ns)

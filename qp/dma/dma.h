@@ -37,8 +37,9 @@ struct doca_dma {
 doca_error_t gdk_dma_must_run(const struct doca_dma *dma, const char *func);
 
 /* task.c */
-/* Calls the callbacks of tasks that are done. Returns whether there were any. */
-bool gdk_dma_tasks_progress(struct doca_dma *dma);
+/* Calls the callbacks of tasks that are done. Returns whether there were any. *exists: false if a
+ * callback may have destroyed the object. */
+bool gdk_dma_tasks_progress(struct doca_dma *dma, bool *exists);
 void gdk_dma_tasks_free(struct doca_dma *dma);
 
 #endif

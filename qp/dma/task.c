@@ -112,7 +112,8 @@ static doca_error_t submit(struct doca_task *task)
 	s.len = t->src->data_len;
 	s.from_key = gdk_bswap32(gdk_mmap_key(t->src->mmap));
 	s.to_key = gdk_bswap32(gdk_mmap_key(t->dst->mmap));
-	err = check_lens(t, s.to) ?: check_room(dma, s.len);
+	/* The buffers and the engine may be others than when the task was created. */
+	err = check_bufs(t) ?: check_lens(t, s.to) ?: check_room(dma, s.len);
 	if (err)
 		return err;
 	err = gdk_dma_error(gdk_dma_post(dma->queue.on_gpu, s, &t->ticket));
@@ -132,45 +133,55 @@ static doca_error_t submit(struct doca_task *task)
 
 /* ---- completion ---- */
 
-static void log_failure(struct doca_dma *dma)
+static void log_failure(struct doca_dma *dma, int status)
 {
 	struct gdk_qp_error error;
 
 	if (dma->logged || gdk_verbs_qp_get_error(dma->queue.qp->qp_gverbs, &error))
 		return;
 	dma->logged = true;
-	gdk_err("DMA queue (QP 0x%x, %s): a copy failed: %s (syndrome 0x%x, vendor 0x%x): %s",
-		error.qpn, gdk_dma_engine_text(dma->queue.engine),
-		gdk_syndrome_text(error.syndrome), error.syndrome, error.vendor_err_synd,
-		gdk_syndrome_cause(error.syndrome));
+	if (status == -EIO)
+		gdk_err("DMA queue (QP 0x%x, %s): a copy failed: %s (syndrome 0x%x, vendor 0x%x): "
+			"%s",
+			error.qpn, gdk_dma_engine_text(dma->queue.engine),
+			gdk_syndrome_text(error.syndrome), error.syndrome, error.vendor_err_synd,
+			gdk_syndrome_cause(error.syndrome));
+	else
+		gdk_err("DMA queue (QP 0x%x): ends with its tasks: %s", error.qpn,
+			doca_error_get_descr(gdk_dma_error(status)));
 }
 
-static void finish(struct doca_dma_task_memcpy *t, int status)
+/* Returns whether the object exists after the callback. If no other task is submitted, the callback
+ * may stop and destroy it, unless it is stopping already. */
+static bool finish(struct doca_dma_task_memcpy *t, int status)
 {
 	struct doca_dma *dma = t->dma;
+	const bool stays = t->next || dma->ctx.state == DOCA_CTX_STATE_STOPPING;
 
 	dma->first = t->next;
 	if (!dma->first)
 		dma->last = &dma->first;
 	if (status)
-		log_failure(dma);
+		log_failure(dma, status);
 	else
 		t->dst->data_len += t->len;
 	gdk_task_done(&t->task, gdk_dma_error(status));
 	/* last: the callback may free the task */
 	(status ? dma->failed : dma->done)(t, t->user_data, dma->ctx.user_data);
+	return stays;
 }
 
-bool gdk_dma_tasks_progress(struct doca_dma *dma)
+bool gdk_dma_tasks_progress(struct doca_dma *dma, bool *exists)
 {
 	bool any = false;
 	int status;
 
-	while (dma->first) {
+	*exists = true;
+	while (*exists && dma->first) {
 		status = gdk_poll_ticket(dma->queue.on_gpu->qp, dma->first->ticket, SHARED);
 		if (status == EBUSY)
 			break;
-		finish(dma->first, status);
+		*exists = finish(dma->first, status);
 		any = true;
 	}
 	return any;

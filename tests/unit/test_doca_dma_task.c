@@ -296,3 +296,150 @@ Test(doca_dma_task, each_allocation_may_fail)
 	rig_faults(one_task, 1, 0);
 	close_tasks();
 }
+
+/* ---- ends in callbacks ---- */
+
+static struct doca_buf *last_src, *last_dst;
+static void *last_used[64];
+
+/* The object and the task are gone when this returns, and their memory is used again. */
+static void destroy_all(struct doca_dma_task_memcpy *task, union doca_data user,
+			union doca_data of_ctx)
+{
+	(void)task, (void)user, (void)of_ctx;
+	OK(doca_ctx_stop(doca_dma_as_ctx(dma)));
+	OK(doca_dma_destroy(dma));
+	for (size_t i = 0; i < 64; i++) {
+		last_used[i] = malloc(16 + 16 * i);
+		memset(last_used[i], 0xee, 16 + 16 * i);
+	}
+	done++;
+}
+
+static void submit_one(struct doca_dma_task_memcpy **t, size_t len)
+{
+	union doca_data user = { .u64 = 1 };
+
+	last_src = source(0, len);
+	last_dst = target(0, len);
+	OK(doca_dma_task_memcpy_alloc_init(dma, last_src, last_dst, user, t));
+	OK(doca_task_submit(doca_dma_task_memcpy_as_task(*t)));
+}
+
+static void put_both(void)
+{
+	put(last_src);
+	put(last_dst);
+}
+
+Test(doca_dma_task, a_callback_may_destroy_the_object)
+{
+	struct doca_dma_task_memcpy *t;
+
+	open_tasks(GDK_DMA_ENGINE_AUTO);
+	OK(doca_ctx_stop(doca_dma_as_ctx(dma)));
+	OK(doca_dma_task_memcpy_set_conf(dma, destroy_all, on_error, TASKS));
+	OK(doca_ctx_start(doca_dma_as_ctx(dma)));
+	submit_one(&t, SIZE);
+	progress_until(1);
+	for (size_t i = 0; i < 64; i++)
+		free(last_used[i]);
+	put_both();
+	OK(doca_buf_inventory_destroy(inv));
+	OK(doca_pe_destroy(pe));
+}
+
+static void count(struct doca_dma_task_memcpy *task, union doca_data user, union doca_data of_ctx)
+{
+	(void)task, (void)user, (void)of_ctx;
+	done++;
+}
+
+static enum doca_ctx_states state_of(void)
+{
+	enum doca_ctx_states state;
+
+	OK(doca_ctx_get_state(doca_dma_as_ctx(dma), &state));
+	return state;
+}
+
+static void stop_with_task(struct doca_dma_task_memcpy **t)
+{
+	open_tasks(GDK_DMA_ENGINE_AUTO);
+	OK(doca_ctx_stop(doca_dma_as_ctx(dma)));
+	OK(doca_dma_task_memcpy_set_conf(dma, count, count, TASKS));
+	OK(doca_ctx_start(doca_dma_as_ctx(dma)));
+	submit_one(t, SIZE);
+	cr_expect_eq(doca_ctx_stop(doca_dma_as_ctx(dma)), DOCA_ERROR_IN_PROGRESS);
+}
+
+/* A NIC that hangs does not keep a program from stopping. */
+Test(doca_dma_task, an_abort_ends_a_stop)
+{
+	struct doca_dma_task_memcpy *t;
+
+	stop_with_task(&t);
+	capture_begin();
+	OK(gdk_dma_abort(dma));
+	progress_until(1);
+	cr_expect(!strstr(capture_end(), "syndrome"), "no copy has failed");
+	cr_expect_eq(state_of(), DOCA_CTX_STATE_IDLE);
+	put_both();
+	close_tasks();
+}
+
+Test(doca_dma_task, a_stop_that_fails_is_continued)
+{
+	struct doca_dma_task_memcpy *t;
+
+	nicfail_find();
+	stop_with_task(&t);
+	nicfail_next(0, 0, 0, 1);
+	capture_begin();
+	progress_until(1);
+	cr_expect(*capture_end(), "the queue pair is not destroyed");
+	nicfail_next(0, 0, 0, 0);
+	cr_expect_eq(state_of(), DOCA_CTX_STATE_STOPPING);
+	OK(gdk_dma_abort(dma));
+	doca_pe_progress(pe);
+	cr_expect_eq(state_of(), DOCA_CTX_STATE_IDLE);
+	put_both();
+	close_tasks();
+}
+
+/* What was true when the task was created may have changed since. */
+Test(doca_dma_task, buffers_are_checked_at_each_submission)
+{
+	struct doca_dma_task_memcpy *t;
+	union doca_data user = { .u64 = 1 };
+	struct doca_buf *src, *dst, *more;
+	struct doca_mmap *map;
+
+	open_tasks(GDK_DMA_ENGINE_COPY);
+	OK(doca_mmap_create(&map));
+	OK(doca_mmap_add_dev(map, dev));
+	OK(doca_mmap_set_memrange(map, to.mem, SIZE));
+	OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE));
+	OK(doca_mmap_start(map));
+	src = source(0, 64);
+	more = source(1, 64);
+	OK(doca_buf_inventory_buf_get_by_addr(inv, map, to.mem, SIZE, &dst));
+	OK(doca_dma_task_memcpy_alloc_init(dma, src, dst, user, &t));
+	OK(doca_ctx_stop(doca_dma_as_ctx(dma)));
+	OK(gdk_dma_set_engine(dma, GDK_DMA_ENGINE_RDMA_WRITE));
+	OK(doca_ctx_start(doca_dma_as_ctx(dma)));
+	capture_begin();
+	cr_expect_eq(doca_task_submit(doca_dma_task_memcpy_as_task(t)), DOCA_ERROR_NOT_PERMITTED);
+	cr_expect(strstr(capture_end(), "DOCA_ACCESS_FLAG_RDMA_WRITE"));
+	OK(doca_ctx_stop(doca_dma_as_ctx(dma)));
+	OK(gdk_dma_set_engine(dma, GDK_DMA_ENGINE_COPY));
+	OK(doca_ctx_start(doca_dma_as_ctx(dma)));
+	OK(doca_buf_chain_list(src, more));
+	capture_begin();
+	cr_expect_eq(doca_task_submit(doca_dma_task_memcpy_as_task(t)), DOCA_ERROR_NOT_SUPPORTED);
+	cr_expect(strstr(capture_end(), "buffers in a list"));
+	put(src);
+	put(dst);
+	OK(doca_mmap_destroy(map));
+	close_tasks();
+}
