@@ -39,6 +39,13 @@ static uint32_t default_gid(struct ibv_context *ctx, int num)
 	return found < 0 ? 0 : (uint32_t)found;
 }
 
+static bool is_empty(const union ibv_gid *gid)
+{
+	static const union ibv_gid none;
+
+	return !memcmp(gid, &none, sizeof(none));
+}
+
 doca_error_t gdk_rdma_port_open(struct doca_rdma *rdma)
 {
 	struct ibv_context *ctx = rdma->ctx.dev->ctx;
@@ -59,6 +66,12 @@ doca_error_t gdk_rdma_port_open(struct doca_rdma *rdma)
 		gdk_err("%s: port %d has no GID %u (it has %d); call doca_rdma_set_gid_index() "
 			"with another index",
 			name, PORT, port->gid_index, port->attr.gid_tbl_len);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	if (is_empty(&port->gid)) {
+		gdk_err("%s: GID %u of port %d is empty; call doca_rdma_set_gid_index() with "
+			"another index (`ibv_devinfo -v` lists the GIDs)",
+			name, port->gid_index, PORT);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;

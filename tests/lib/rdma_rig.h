@@ -61,6 +61,7 @@ struct rig_how {
 	size_t bytes, buf;	    /* of the memory, and of a buffer; 0: RIG_BYTES, 256 */
 	uint32_t flags;		    /* permissions; 0: RIG_FLAGS */
 	enum doca_gpu_dev_verbs_nic_handler handler;
+	uint32_t gid; /* 1 + the index; 0: not set */
 };
 
 struct rig {
@@ -133,6 +134,8 @@ static inline struct doca_rdma *rig_rdma(const struct rig *r)
 	OK(doca_rdma_set_max_num_connections(rdma, r->how.conns));
 	OK(doca_rdma_set_grh_enabled(rdma, true));
 	OK(gdk_rdma_set_nic_handler(rdma, r->how.handler));
+	if (r->how.gid)
+		OK(doca_rdma_set_gid_index(rdma, r->how.gid - 1));
 	OK(doca_ctx_set_datapath_on_gpu(doca_rdma_as_ctx(rdma), r->gpu));
 	return rdma;
 }

@@ -439,3 +439,86 @@ Test(doca_rdma_conns, a_connection_is_used_only_after_it_is_established)
 	expect_commits(&r.a, 1);
 	rig_end(&r);
 }
+
+/* ---- sizes ---- */
+
+/* Writes 3 laps strongly and 3 weakly, and receives as many messages. */
+static void use_size(uint32_t size)
+{
+	const uint32_t slots = size > 2 ? size > 3 ? 32768 : 4 : size, n = 3 * slots;
+	uint32_t num, got, imm, position, mask;
+
+	rig_begin(&r, (struct rig_how){ .send = size, .recv = size });
+	OK(doca_gpu_rdma_get_info(r.a.dev, 0, &position, &mask));
+	cr_expect_eq(mask, slots - 1, "size %u: mask %u", size, mask);
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		if (i < n)
+			OK(doca_gpu_dev_rdma_write_inline_strong(r.a.dev, 0, rig_remote(&r.b, 0), 0,
+								 &i, 4, 0, NONE));
+		else
+			OK(doca_gpu_dev_rdma_write_inline_weak(r.a.dev, 0, rig_remote(&r.b, 0), 0,
+							       &i, 4, 0, NONE, i & mask));
+		if (i >= n)
+			OK(doca_gpu_dev_rdma_commit_weak(r.a.dev, 0, 1));
+		else if (i == n - 1)
+			OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
+	}
+	OK(doca_gpu_dev_rdma_wait_all(r.a.dev, &num));
+	cr_expect_eq(num, n + 1);
+	cr_expect_arr_eq(r.b.m.mem, &(uint32_t){ 2 * n - 1 }, 4);
+	for (uint32_t i = 0; i < 3; i++) {
+		OK(doca_gpu_dev_rdma_recv_strong(r.b.recv, NULL, 0, 0, 0));
+		OK(doca_gpu_dev_rdma_recv_commit_strong(r.b.recv));
+		OK(doca_gpu_dev_rdma_send_strong(r.a.dev, 0, rig_buf(&r.a, 0), 0, 0, IMM(i + 1),
+						 DOCA_GPU_RDMA_SEND_FLAG_IMM));
+		OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
+		OK(doca_gpu_dev_rdma_recv_wait_all(r.b.recv, B, &got, &imm, NULL));
+		cr_expect(got == 1 && imm == IMM(i + 1), "size %u: %u receives", size, got);
+	}
+	rig_end(&r);
+}
+
+Test(doca_rdma_conns, queues_of_each_size)
+{
+	static const uint32_t sizes[] = { 1, 2, 3, 32768 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		use_size(sizes[i]);
+}
+
+/* ---- permissions ---- */
+
+static doca_error_t read_or_write(uint32_t flags, int read, uint32_t gid)
+{
+	uint32_t num;
+	doca_error_t err;
+
+	rig_begin(&r, (struct rig_how){ .flags = flags, .gid = gid });
+	if (read)
+		OK(gdk_rdma_read_strong(r.a.dev, 0, rig_remote(&r.b, 0), 0, rig_buf(&r.a, 0), 0,
+					8));
+	else
+		OK(doca_gpu_dev_rdma_write_strong(r.a.dev, 0, rig_remote(&r.b, 0), 0,
+						  rig_buf(&r.a, 0), 0, 8, 0, NONE));
+	OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
+	err = doca_gpu_dev_rdma_wait_all(r.a.dev, &num);
+	rig_end(&r);
+	return err;
+}
+
+Test(doca_rdma_conns, permissions_of_the_object_are_those_of_its_connections)
+{
+	const uint32_t local = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE;
+
+	OK(read_or_write(local | DOCA_ACCESS_FLAG_RDMA_READ, 1, 0));
+	OK(read_or_write(local | DOCA_ACCESS_FLAG_RDMA_WRITE, 0, 0));
+	cr_expect_eq(read_or_write(local | DOCA_ACCESS_FLAG_RDMA_WRITE, 1, 0),
+		     DOCA_ERROR_IO_FAILED);
+	cr_expect_eq(read_or_write(local | DOCA_ACCESS_FLAG_RDMA_READ, 0, 0), DOCA_ERROR_IO_FAILED);
+}
+
+Test(doca_rdma_conns, each_gid_index_connects)
+{
+	for (uint32_t gid = 0; gid < 4; gid++) /* link-local and IPv4, RoCE v1 and v2 */
+		OK(read_or_write(RIG_FLAGS, 0, gid + 1));
+}

@@ -77,6 +77,9 @@ Test(doca_rdma_host, options_are_checked)
 		gdk_rdma_set_nic_handler(rdma, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF));
 	OK(doca_rdma_set_gid_index(rdma, 200));
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "has no GID 200", doca_ctx_start(doca_rdma_as_ctx(rdma)));
+	OK(doca_rdma_set_gid_index(rdma, 7));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "GID 7 of port 1 is empty",
+		doca_ctx_start(doca_rdma_as_ctx(rdma)));
 	OK(doca_rdma_set_gid_index(rdma, 0));
 	OK(doca_ctx_start(doca_rdma_as_ctx(rdma)));
 	destroy(rdma);
