@@ -91,11 +91,12 @@ kernel-flags = -DGT_LAUNCH=gt_launch_$(1) \
 	$(if $(filter DEBUG,$(1)),-DGT_MODE=GPU -DGT_DEBUG -DGDK_DEBUG,-DGT_MODE=$(1))
 GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
 	$(foreach m,$(KERNEL_KINDS),$(B)/gpu/kernels_$(m).o)
+$(call TEST_OBJS,gpu/device_rdma): INC += $(INC_DOCA)
 GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) $(NVCC_OPTIONS)
 define nvcc-obj # $(1): added to the options
 	$(call say,NVCC)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include -Itests/gpu -Xcompiler -fPIC $(NVCC_WARN) \
+	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include $(INC_DOCA) -Itests/gpu -Xcompiler -fPIC $(NVCC_WARN) \
 		-Xptxas -v $(1) -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
 endef
 $(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
@@ -126,6 +127,7 @@ kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/
 	$(foreach m,$(KERNEL_KINDS),tests/kernels/kernels_$(m)))
 define kernel-rules # $(1): threads of a warp
 $(B)/obj/warp_$(1)/%.o: OPT = $(TEST_DEV_OPT)
+$(B)/obj/warp_$(1)/%.o: INC += $(INC_DOCA)
 $(B)/obj/warp_$(1)/%.o: %.c $(B)/settings/cc $(B)/settings/cxx | stage
 	$$(call compile,$(KERNEL_FLAGS) -DGDK_WARP=$(1) -DGT_WARP=$(1) -DGT_BOUND_S=60)
 $(B)/obj/warp_$(1)/%.o: %.cpp $(B)/settings/cxx | stage

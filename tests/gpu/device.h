@@ -84,6 +84,10 @@ enum gt_op {
 	GT_RECV,
 	/* thread 0 posts a receive; all wait for it, or for a free slot, until an abort */
 	GT_RECV_HOLE,
+	/* Operations of the RDMA library on an object at counters + GT_RDMA, whose connections are
+	 * the QPs. Weak: a group reserves a position for each of its threads. */
+	GT_RDMA_STRONG,
+	GT_RDMA_WEAK,
 	GT_HOLE,   /* thread 0 reserves slot 0 and never fills it; all wait until an abort */
 	GT_DENIED, /* thread 0 posts a good write and one with a wrong rkey; all wait for the 2nd */
 	GT_TOOLS,  /* functions that need no queue */
@@ -97,6 +101,11 @@ enum gt_op {
 GT_BOTH GT_CONST int gt_receives(uint32_t op)
 {
 	return op == GT_RECV || op == GT_RECV_HOLE;
+}
+
+GT_BOTH GT_CONST int gt_rdma(uint32_t op)
+{
+	return op == GT_RDMA_STRONG || op == GT_RDMA_WEAK;
 }
 
 /* Effects of an operation, as bits. */
@@ -189,6 +198,19 @@ struct gt_tools {
 	int64_t least_negated;
 	uint32_t sum32, most32, locked;
 	int lock;
+};
+
+/* Of operations of the RDMA library: the object at counters + GT_RDMA, and words that all threads
+ * change at counters + GT_RDMA_WORDS; initially zero. */
+#define GT_RDMA	       4096
+#define GT_RDMA_WORDS  32768
+#define GT_RDMA_CONNS  32
+#define GT_RDMA_BLOCKS 256
+struct gt_rdma {
+	uint64_t made, counted; /* commits */
+	uint64_t reserved[GT_RDMA_CONNS], turn[GT_RDMA_CONNS];
+	uint64_t passed[GT_RDMA_BLOCKS]; /* from the first thread of a block to the others */
+	uint32_t failed;
 };
 
 /* Output of the debug build's kernels, at counters + GT_LOG. text ends with a NUL. */

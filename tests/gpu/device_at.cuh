@@ -12,6 +12,7 @@
 #define DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE_SHIFT GT_CHUNK_SHIFT
 #endif
 #include "../../examples/common/cuda_shim.h"
+#define GDK_BOTH_SHAPES /* the RDMA library has the SDK's interface */
 #ifdef GT_DEBUG
 __device__ static void gt_log_text(const char *text);
 #define GDK_DEBUG_PRINT(text) gt_log_text(text)

@@ -44,6 +44,8 @@ static const char *const op_name[GT_OPS] = {
 	"get_counter",
 	"send_recv",
 	"empty_recv",
+	"rdma_strong",
+	"rdma_weak",
 	"empty_slot",
 	"bad_rkey",
 	"no_queue",
@@ -273,6 +275,37 @@ static void receives(void)
 		}
 }
 
+/* Strong and weak operations of the RDMA library by threads, warps and blocks, on one connection
+ * and on several, in rings that are shorter than what is posted before a commit, and in all
+ * memories. */
+static void rdma(void)
+{
+	static const int handlers[] = { E2E_DB, E2E_PROXY, E2E_NO_DBR, E2E_BF };
+	struct gt_case c;
+
+	for (int op = GT_RDMA_STRONG; op <= GT_RDMA_WEAK; op++)
+		for (int scope = op == GT_RDMA_WEAK; scope < 3; scope++)
+			for (int mem = 0; mem < 4; mem++)
+				for (uint32_t nqps = 1; nqps <= 4; nqps *= 4) {
+					c = shape((enum gt_op)op, MODE(GPU), scope,
+						  handlers[(scope + mem) % 3], mem);
+					c.run = gt_run_rdma;
+					c.size = 24;
+					c.threads = 64;
+					c.iters = mem ? 3 : 12;
+					c.nqps = nqps;
+					add(NULL, c);
+					c.depth = op == GT_RDMA_WEAK ? 64 : 16;
+					add(NULL, c);
+				}
+	c = shape(GT_RDMA_STRONG, MODE(GPU), THREAD, E2E_DB, 0);
+	c.run = gt_run_rdma;
+	c.size = 24;
+	c.nqps = 8;
+	c.by_thread = 1;
+	add("rdma_conn_per_lane", c);
+}
+
 /* Few threads, for runs under a checker (compute-sanitizer) that makes kernels many times
  * slower. */
 static void few_threads(void)
@@ -420,6 +453,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	handlers_and_waits();
 	write_imm_order();
 	receives();
+	rdma();
 	sizes();
 	shared_by_many();
 	resets();

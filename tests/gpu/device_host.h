@@ -99,6 +99,7 @@ int gt_run_unserved(struct gt_env *env, const struct gt_case *c);
 int gt_run_bad_rkey(struct gt_env *env, const struct gt_case *c);
 int gt_run_imm(struct gt_env *env, const struct gt_case *c);
 int gt_run_recv(struct gt_env *env, const struct gt_case *c);
+int gt_run_rdma(struct gt_env *env, const struct gt_case *c);
 int gt_run_huge(struct gt_env *env, const struct gt_case *c);
 int gt_run_tools(struct gt_env *env, const struct gt_case *c);
 int gt_run_no_peer(struct gt_env *env, const struct gt_case *c);

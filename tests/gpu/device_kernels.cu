@@ -11,6 +11,7 @@
 
 #include "device_debug.cuh"
 #include "device_ops.cuh"
+#include "device_rdma.cuh"
 #include "device_recv.cuh"
 #include "device_tools.cuh"
 
@@ -206,7 +207,9 @@ constexpr bool compiled(int op)
 #else
 constexpr bool compiled(int op)
 {
-	return op < GT_WRONG;
+	/* The RDMA library uses mode GPU. */
+	return op < GT_WRONG &&
+	       (!gt_rdma(op) || mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU);
 }
 #endif
 
@@ -238,6 +241,10 @@ template <int op, scope_type scope> __global__ void kernel(const struct gt_job j
 		*(volatile int *)&j.status[thread] = debug<op>(j, qp, thread);
 	else if constexpr (op == GT_RECV)
 		*(volatile int *)&j.status[thread] = receive<scope>(j, qp, thread);
+	else if constexpr (op == GT_RDMA_STRONG)
+		*(volatile int *)&j.status[thread] = rdma_strong<scope>(j, i, thread);
+	else if constexpr (op == GT_RDMA_WEAK)
+		*(volatile int *)&j.status[thread] = rdma_weak<scope>(j, i, thread);
 	else if constexpr (op == GT_TOOLS)
 		*(volatile int *)&j.status[thread] = tools(j, thread);
 	else if constexpr (op == GT_HOLE || op == GT_RECV_HOLE || op == GT_DENIED)
@@ -252,10 +259,10 @@ template <int op> static int launch_op(const struct gt_job *job, cudaStream_t st
 		if (job->scope == THREAD)
 			GDK_LAUNCH((kernel<op, THREAD>), job->blocks, job->threads, stream, *job);
 	if constexpr (op <= GT_LAST_SCOPED || op == GT_FORMS || op == GT_LOW_BF_WARP ||
-		      op == GT_RECV)
+		      op == GT_RECV || gt_rdma(op))
 		if (job->scope == WARP)
 			GDK_LAUNCH((kernel<op, WARP>), job->blocks, job->threads, stream, *job);
-	if constexpr (op <= GT_LAST_SCOPED || op == GT_RECV)
+	if constexpr (op <= GT_LAST_SCOPED || op == GT_RECV || gt_rdma(op))
 		if (job->scope == BLOCK)
 			GDK_LAUNCH((kernel<op, BLOCK>), job->blocks, job->threads, stream, *job);
 	return 0;

@@ -323,6 +323,36 @@ static void receives(void)
 	}
 }
 
+/* Strong and weak operations of the RDMA library by threads, warps and blocks, on one connection
+ * and on several, in rings that are shorter than what is posted before a commit, and in longer
+ * ones. */
+static void rdma(void)
+{
+	unsigned int turn = 0;
+	struct gt_case c;
+
+	for (int op = GT_RDMA_STRONG; op <= GT_RDMA_WEAK; op++)
+		for (int scope = op == GT_RDMA_WEAK; scope < 3; scope++)
+			for (uint32_t nqps = 1; nqps <= 2; nqps++)
+				for (uint32_t depth = 16; depth <= 256; depth *= 4) {
+					c = shape((enum gt_op)op, MODE(GPU), scope,
+						  handlers[turn++ % 3]);
+					c.run = gt_run_rdma;
+					c.size = 24;
+					c.blocks = 4;
+					c.threads = 32;
+					c.nqps = nqps;
+					c.depth = op == GT_RDMA_WEAK && depth < 32 ? 32 : depth;
+					add_many("rdma", c);
+				}
+	c = shape(GT_RDMA_STRONG, MODE(GPU), THREAD, E2E_DB);
+	c.run = gt_run_rdma;
+	c.size = 24;
+	c.nqps = 4;
+	c.by_thread = 1;
+	add("rdma_conn_per_lane", c);
+}
+
 unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 {
 	out = cases;
@@ -340,6 +370,7 @@ unsigned int gt_cases(struct gt_case *cases, unsigned int max)
 	wrapping_and_idle();
 	errors();
 	receives();
+	rdma();
 	gt_debug_cases(add);
 	return (unsigned int)(out - cases);
 }
