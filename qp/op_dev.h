@@ -236,7 +236,7 @@ GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one
 	how.handler = gdk_handler_of(qp, how.handler);
 	err = gdk_own_make_plain(qp, &p, 1, how.handler, how.opt);
 	p.wqes = gdk_wqes_of_qp(qp); /* here, so that they are not kept in registers */
-	gdk_own_prepare(qp, &p, how.handler, how.opt);
+	gdk_own_prepare(qp, &p, how.opt);
 	if (err)
 		return err;
 	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
@@ -386,7 +386,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		if (GDK_RARE(slow_path | differs |
 			     (total > 1 && total > gdk_op_most(p.wqes.mask + 1))))
 			return gdk_op_by_one(qp, op, ticket, how);
-		gdk_own_prepare(qp, &p, handler, how.opt);
+		gdk_own_prepare(qp, &p, how.opt);
 		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
 		p.idx = p.base;
 		*ticket = p.base + n - 1;
