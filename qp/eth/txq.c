@@ -225,6 +225,10 @@ doca_error_t gdk_eth_txq_get_counters(const struct doca_eth_txq *eth_txq,
 		.notified = eth_txq->events,
 		.status = c.status,
 		.error_wqe = c.status ? c.error_wqe : UINT64_MAX,
+		.timed = eth_txq->timed,
+		.early = eth_txq->early,
+		.late_ns = eth_txq->late_sum,
+		.late_max_ns = eth_txq->late_max,
 	};
 	return DOCA_SUCCESS;
 }

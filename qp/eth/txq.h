@@ -40,6 +40,7 @@ struct doca_eth_txq {
 	struct doca_gpu_eth_txq *dev;	   /* GPU address */
 	uint64_t cqe_ci, next_wqe, events; /* next CQE; WQE after the last CQE's; reported */
 	bool failed;			   /* an error CQE was reported */
+	uint64_t timed, early, late_sum, late_max; /* sends at a given time; ns */
 };
 
 /* txq_event.c: calls the functions of the program for the CQEs that have arrived. */

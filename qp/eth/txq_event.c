@@ -13,6 +13,8 @@
 #include "core/log.h"
 #include "qp/eth/txq.h"
 
+#include "gdk_sdk_eth_txq_dev.h"
+
 #define CQE_BYTES      64u
 #define TAIL_AT	       60u /* wqe_counter, signature, op_own */
 #define TIME_AT	       48u
@@ -63,6 +65,21 @@ static void report_error(struct doca_eth_txq *txq, const uint8_t *cqe, uint16_t 
 		txq->on_error(&ev, txq->error_data);
 }
 
+/* Counts how late a send at a given time was. Only NICs with real-time clocks have such sends. */
+static void count_time(struct doca_eth_txq *txq, uint64_t idx, uint64_t sent)
+{
+	const uint64_t t = __atomic_load_n(&txq->notes_cpu[txq->num + (idx & (txq->num - 1))],
+					   __ATOMIC_RELAXED);
+	const uint64_t when = (t >> 32) * 1000000000ull + (uint32_t)t;
+	const uint64_t late = sent < when ? 0 : sent - when;
+
+	txq->timed++;
+	txq->early += sent < when;
+	txq->late_sum += late;
+	if (late > txq->late_max)
+		txq->late_max = late;
+}
+
 /* Handles one CQE. The functions of the program may not stop the context. */
 static void handle(struct doca_eth_txq *txq, const uint8_t *cqe, uint32_t tail)
 {
@@ -79,10 +96,12 @@ static void handle(struct doca_eth_txq *txq, const uint8_t *cqe, uint32_t tail)
 		return;
 	}
 	note = __atomic_load_n(&txq->notes_cpu[idx & (txq->num - 1)], __ATOMIC_RELAXED);
-	if (note != idx + 1)
+	if ((note & ~GDK_ETH_TIMED) != idx + 1)
 		return;
 	txq->events++;
 	ev.timestamp = timestamp(txq, cqe);
+	if (note & GDK_ETH_TIMED)
+		count_time(txq, idx, ev.timestamp);
 	if (txq->on_notify)
 		txq->on_notify(&ev, txq->notify_data);
 }

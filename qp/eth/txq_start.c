@@ -130,13 +130,16 @@ static doca_error_t create_notes(struct doca_eth_txq *txq)
 {
 	const enum doca_gpu_mem_type type = txq->gpu_completion ? DOCA_GPU_MEM_TYPE_GPU
 								: DOCA_GPU_MEM_TYPE_CPU_GPU;
+	/* The second half has the times of sends, for completions on the CPU. */
+	const uint32_t entries = txq->wait_on_time && !txq->gpu_completion ? 2 * txq->num
+									   : txq->num;
 	void *cpu = NULL, *unused = NULL;
 	doca_error_t err = alloc_cleared(txq->ctx.gpu,
 					 sizeof(struct gdk_eth_marks) + txq->num * sizeof(uint32_t),
 					 DOCA_GPU_MEM_TYPE_GPU, &txq->marks, &unused);
 
 	if (!err)
-		err = alloc_cleared(txq->ctx.gpu, txq->num * sizeof(uint64_t), type, &txq->notes,
+		err = alloc_cleared(txq->ctx.gpu, entries * sizeof(uint64_t), type, &txq->notes,
 				    &cpu);
 	txq->notes_cpu = txq->gpu_completion ? NULL : cpu;
 	return err;
@@ -344,6 +347,7 @@ doca_error_t gdk_eth_txq_start(struct doca_ctx *ctx)
 		return DOCA_ERROR_BAD_STATE;
 	}
 	txq->cqe_ci = txq->next_wqe = txq->events = 0;
+	txq->timed = txq->early = txq->late_sum = txq->late_max = 0;
 	txq->failed = false;
 	err = create_parts(txq);
 	if (err) {

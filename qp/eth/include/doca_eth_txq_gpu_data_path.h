@@ -145,6 +145,10 @@ struct gdk_eth_txq_counters {
 	int32_t status;	    /**< 0, or the negative errno that ended the queue */
 	uint64_t error_wqe; /**< index of the WQE that failed, or of the first that is not complete;
 			     * UINT64_MAX: status is 0 */
+	uint64_t timed;	    /**< those of notified that were to be sent at a given time */
+	uint64_t early;	    /**< those of timed that the NIC sent before their time: 0 */
+	uint64_t late_ns;   /**< how late those of timed were sent: sum of all */
+	uint64_t late_max_ns; /**< the latest of them */
 };
 
 /**

@@ -47,12 +47,16 @@ struct gdk_eth_tx {
 	uint64_t marks; /**< struct gdk_eth_marks, GPU address */
 	/** uint64_t notes[depth], GPU address. Completions on the GPU: WQE k with NOTIFY has entry
 	 * k, with the low 32 bits of its slot and, << 32, of k + 1. Completions on the CPU: the
-	 * slot i of a WQE with NOTIFY has entry i, with i + 1; in host memory. */
+	 * slot i of a WQE with NOTIFY has entry i, with i + 1; in host memory. If the queue can
+	 * wait for a time, entry depth + i is the time of slot i, if entry i has GDK_ETH_TIMED. */
 	uint64_t notes;
 	uint32_t flags; /**< GDK_ETH_TXF_* */
 	uint32_t cs;	/**< cs_flags of the Ethernet segment */
 	uint8_t pad[40];
 };
+
+/** In a note: the WQE was to be sent at a given time. */
+#define GDK_ETH_TIMED (1ull << 63)
 
 /** A send queue, as kernels use it: the device struct of a queue pair. Programs may read wqe_pi and
  * wqe_mask, and may add to wqe_pi. */
@@ -158,6 +162,17 @@ GDK_FN void gdk_eth_note(const struct doca_gpu_eth_txq *txq, uint64_t idx)
 	gdk_st64(gdk_eth_entry(txq, k), gdk_pack((uint32_t)idx, (uint32_t)k + 1), GDK_SCOPE_GPU);
 }
 
+/* Adds the time for which a WQE waits to its note, so that the CPU counts how late it is. */
+GDK_FN void gdk_eth_note_time(const struct doca_gpu_eth_txq *txq, uint64_t idx, uint64_t when)
+{
+	uint64_t *entry = gdk_eth_entry(txq, idx);
+
+	if (!(gdk_eth_tx_flags(txq) & GDK_ETH_TXF_CPU_CQ))
+		return;
+	gdk_st64(entry + gdk_ldc16(GDK_QP_AT(txq, sq_wqe_mask)) + 1, when, GDK_SCOPE_SYS);
+	gdk_st64(entry, (idx + 1) | GDK_ETH_TIMED, GDK_SCOPE_SYS);
+}
+
 /* Control segment of a WQE of ds segments at idx. flags: SEND_FLAG_NOTIFY or 0. */
 GDK_FN void gdk_eth_ctrl(const struct doca_gpu_eth_txq *txq, void *at, uint64_t idx, uint32_t op,
 			 uint32_t ds, uint32_t flags)
@@ -203,6 +218,8 @@ GDK_FN void gdk_eth_wait_at(const struct doca_gpu_eth_txq *txq, struct doca_gpu_
 	gdk_eth_ctrl(txq, gdk_seg(wqe, 0), idx, GDK_ETH_WAIT_OP, 3, flags);
 	gdk_st_wqe16(gdk_seg(wqe, 1), gdk_pack(gdk_bswap32(GDK_ETH_WAIT_COND), 0), 0);
 	gdk_st_wqe16(gdk_seg(wqe, 2), gdk_bswap64(when), GDK_ETH_WAIT_MASK);
+	if (flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY)
+		gdk_eth_note_time(txq, idx, when);
 }
 
 /** Slots of a multi-packet WQE of n packets. */
@@ -348,6 +365,8 @@ GDK_FN int gdk_eth_post(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, ui
 		gdk_eth_wait_at(txq, gdk_get_wqe_ptr(&txq->qp, alone ? p.idx : p.base),
 				alone ? p.idx : p.base, when, 0);
 	gdk_eth_send_at(txq, gdk_get_wqe_ptr(&txq->qp, at), at, pkt, flags);
+	if (waits && (alone || p.rank == 0) && flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY)
+		gdk_eth_note_time(txq, at, when);
 	gdk_post_end(&p, how);
 	return 0;
 }
@@ -390,7 +409,8 @@ GDK_FN int gdk_eth_send(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, ui
 /** As gdk_eth_send(); the NIC sends the packets not before a time
  * (doca_eth_txq_calculate_timestamp()), nor any later WQE of the queue. In WARP and BLOCK scope the
  * time of rank 0 is that of the group. -EOPNOTSUPP without doca_eth_txq_set_wait_on_time_offload().
- */
+ * With SEND_FLAG_NOTIFY and completions on the CPU, the progress engine counts how late the packet
+ * was (gdk_eth_txq_get_counters()); of a group, that of rank 0. */
 GDK_FN int gdk_eth_wait(struct doca_gpu_eth_txq *txq, uint64_t when, struct gdk_eth_pkt pkt,
 			uint32_t flags, struct gdk_how how, doca_gpu_dev_eth_ticket_t *ticket)
 {
