@@ -47,7 +47,7 @@ INSTALL_ALL = \
 	'644 $(DOCDIR) LICENSE README.md CHANGELOG.md CONTRIBUTING.md' \
 	$(foreach d,core doorbell qp $(SDK_ARCHIVES:%=qp/%) examples examples/results tests tests/softnic tests/bench,'644 $(DOCDIR)/$(d) $(wildcard $(d)/*.md $(d)/*.svg)') \
 	'644 $(DOCDIR)/examples examples/CMakeLists.txt examples/example.mk' \
-	$(foreach d,common $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
+	$(foreach d,common ethernet $(sort $(EXAMPLE_NAMES) $(EXAMPLES_MPI)) strategy_batching,'644 $(DOCDIR)/examples/$(d) $(wildcard $(addprefix examples/$(d)/,*.c *.h *.cu *.cuh *.mk Makefile README.md))') \
 	'644 $(MANDIR)/man7 core/gdaki.7' \
 	$(INSTALL_EXAMPLES)
 

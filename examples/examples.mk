@@ -15,8 +15,12 @@ EXAMPLE_COMMON := $(sort $(wildcard examples/common/*.c))
 EXAMPLE_COMMON_hello_put := $(patsubst %,examples/common/%.c,connect endpoint error nic)
 EXAMPLE_COMMON_gpunetio_dma_memcpy := $(patsubst %,examples/common/%.c,error grid)
 EXAMPLE_COMMON_gpunetio_rdma_client_server_write := $(patsubst %,examples/common/%.c,connect endpoint error exchange grid message nic)
+# The Ethernet examples also share examples/ethernet.
+EXAMPLES_ETH := gpunetio_echo gpunetio_send_wait_time gpunetio_simple_receive gpunetio_simple_send
+EXAMPLE_ETH := $(sort $(wildcard examples/ethernet/*.c)) $(patsubst %,examples/common/%.c,connect endpoint error exchange grid message nic)
+$(foreach n,$(EXAMPLES_ETH),$(eval EXAMPLE_COMMON_$(n) := $(EXAMPLE_ETH)))
 # Programs with the interface of the DOCA SDK.
-EXAMPLES_DOCA := gpunetio_dma_memcpy gpunetio_rdma_client_server_write
+EXAMPLES_DOCA := gpunetio_dma_memcpy gpunetio_rdma_client_server_write $(EXAMPLES_ETH)
 EXAMPLES := $(addprefix $(B)/bin/,$(EXAMPLE_NAMES))
 EXAMPLE_KERNELS := $(if $(SAN),,$(if $(NVCC),$(notdir $(patsubst %_kernel.cu,%,$(foreach n,$(EXAMPLE_NAMES),$(wildcard examples/$(n)/$(n)_kernel.cu))))))
 CUDA_SO  := $(EXAMPLE_KERNELS:%=$(B)/lib/lib%_cuda.so)
@@ -47,7 +51,8 @@ $(NVCC_OPTIONS): FORCE
 	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
-$(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_DOCA))): INC += $(INC_DOCA)
+$(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_ETH) ethernet)): INC += -Iexamples/ethernet
+$(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_DOCA) ethernet)): INC += $(INC_DOCA)
 $(EXAMPLES_DOCA:%=$(B)/bin/%): $(SDK_LIBS)
 $(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_MPI))): INC += $(filter -I%,$(MPI_OPTIONS))
 # A kernel is compiled twice: by CXX for CPU threads, into the program, and by nvcc.
@@ -67,10 +72,10 @@ $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 # into the library. Both are set here, so that two builds in two folders give the same bytes.
 define kernel-rule # $(1): program
 $(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR_top) $$(HDR_common) $$(HDR_device) $$(HDR_gdk) $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(HDR_doca)) \
-		$$(wildcard $$(addprefix examples/,common/*.h common/*.cuh $(1)/*.h)) $$(NVCC_OPTIONS) | stage
+		$$(wildcard $$(addprefix examples/,common/*.h common/*.cuh ethernet/*.h $(1)/*.h)) $$(NVCC_OPTIONS) | stage
 	$$(call say,NVCC)
 	@rm -rf $$@.tmp && mkdir -p $$@.tmp
-	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(INC_DOCA)) -Iexamples/common -Xcompiler -fPIC $$(NVCC_WARN) \
+	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(INC_DOCA)) -Iexamples/common $$(if $$(filter $(1),$$(EXAMPLES_ETH)),-Iexamples/ethernet) -Xcompiler -fPIC $$(NVCC_WARN) \
 		-shared -keep -keep-dir $$@.tmp -Xcudafe --orig_src_path_name=$$< -cudart static -o $$@ $$<
 	@rm -rf $$@.tmp
 endef

@@ -280,7 +280,7 @@ g++ -std=c++17 -fsyntax-only $cflags "$dir/as/in.cpp" >"$dir/log" 2>&1 || compla
 if command -v cmake >/dev/null && [ -e "$dir/usr/lib/cmake/gdaki/gdaki-config.cmake" ]; then
 	cmake -S "$dir/usr/share/doc/gdaki/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$dir/usr" >"$dir/log" 2>&1 &&
 		cmake --build "$dir/cmake" --target hello_put gpunetio_verbs_put_bw gpunetio_doctor gpunetio_dma_memcpy \
-			gpunetio_rdma_client_server_write >"$dir/log" 2>&1 ||
+			gpunetio_rdma_client_server_write gpunetio_echo gpunetio_simple_send >"$dir/log" 2>&1 ||
 		complain "the installed examples do not build with CMake"
 	timeout 60 "$dir/usr/bin/softnic-run" -- "$dir/cmake/hello_put" >"$dir/log" 2>&1 || complain "hello_put of CMake fails"
 fi

@@ -27,6 +27,10 @@ PROGRAMS = {
     "examples/gpunetio_dma_memcpy/gpunetio_dma_memcpy.1": "gpunetio_dma_memcpy",
     "examples/gpunetio_rdma_client_server_write/gpunetio_rdma_client_server_write.1":
         "gpunetio_rdma_client_server_write",
+    "examples/gpunetio_simple_receive/gpunetio_simple_receive.1": "gpunetio_simple_receive",
+    "examples/gpunetio_simple_send/gpunetio_simple_send.1": "gpunetio_simple_send",
+    "examples/gpunetio_send_wait_time/gpunetio_send_wait_time.1": "gpunetio_send_wait_time",
+    "examples/gpunetio_echo/gpunetio_echo.1": "gpunetio_echo",
     "examples/gpunetio_plot/gpunetio_plot.1": "gpunetio_plot",
 }
 # The options that the examples with a server and a client share. Their pages refer to it.

@@ -36,10 +36,10 @@ patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/rebuil
 	tests/plot.py tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
-	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_faults.sh
+	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_ethernet.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
-	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/eth_if.sh tests/eth_account.py tests/flow_rss.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
+	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/echo_ping.sh tests/eth_if.sh tests/eth_account.py tests/flow_rss.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
 	tests/consumers/ucx.sh
 	tests/consumers/sanitizers.sh
 	${GDAKI_HOST_USERS:+tests/consumers/host.sh} ${GDAKI_PEER:+tests/consumers/peer.sh tests/consumers/gpunetio_examples.sh}
