@@ -31,6 +31,32 @@ printf "\n$(echo "$WIDTHS" | sed 's/\.3f/s/g; s/ /  /g')\n" requested chosen mes
 for p in $HANDLERS; do
 	pair_fields "$p" "$FIELDS" "$WIDTHS"
 done
+
+# Frames need CAP_NET_RAW (bit 13).
+echo_pair() {
+	pair_port=$((pair_port + 1))
+	timeout -k 5 "$BOUND" "$B/bin/softnic-run" -- "$B/bin/gpunetio_echo" -g host -r -P "$pair_port" >"$DIR/server.echo" 2>&1 &
+	pair_server=$!
+	timeout -k 5 "$BOUND" "$B/bin/softnic-run" -- "$B/bin/gpunetio_echo" -c 127.0.0.1 -P "$pair_port" >"$DIR/client.echo" 2>&1
+	pair_client_rc=$?
+	[ $pair_client_rc -eq 0 ] || { sleep 1; kill "$pair_server" 2>/dev/null; }
+	wait "$pair_server"
+	pair_server_rc=$?
+	pair_server=
+	[ $pair_client_rc -eq 0 ] && [ $pair_server_rc -eq 0 ]
+}
+
+capabilities=$(sed -n 's/^CapEff:[[:blank:]]*//p' /proc/self/status)
+if [ $((0x$capabilities >> 13 & 1)) -eq 0 ]; then
+	printf '\nEthernet: not run, because frames need CAP_NET_RAW (root)\n'
+elif echo_pair; then
+	printf '\nEthernet: threads answer ICMP and UDP echo requests of a raw packet queue pair\n'
+	grep -v '^GPU' "$DIR/client.echo"
+else
+	failed="$failed echo"
+	printf '\nEthernet: FAILED\n'
+	pair_show echo
+fi
 if [ -n "$failed" ]; then
 	printf '\ndemo FAILED:%s\n' "$failed"
 	exit 1
