@@ -507,33 +507,49 @@ GDK_FN uint64_t gdk_block_bcast64(uint64_t v)
 	return word;
 }
 
-/* The least value of a warp, or of a block, which must have whole warps. All their threads call it.
- * GPUs before sm_80 have no instruction for it. */
-GDK_FN uint32_t gdk_warp_min32(uint32_t v)
+/* The least value of the first `lanes` lanes of a warp, all of which call it. GPUs before sm_80
+ * have no instruction for it. */
+GDK_FN uint32_t gdk_lanes_min32(uint32_t v, uint32_t lanes)
 {
+	const uint32_t mask = 0xffffffffu >> (GDK_WARP - lanes);
 #if __CUDA_ARCH__ >= 800
-	return __reduce_min_sync(0xffffffffu, v);
+	return __reduce_min_sync(mask, v);
 #else
 	uint32_t other, distance;
 
+	/* The value of a lane that does not exist is undefined. */
 	for (distance = GDK_WARP / 2; distance; distance /= 2) {
-		other = __shfl_xor_sync(0xffffffffu, v, (int)distance);
-		v = other < v ? other : v;
+		other = __shfl_down_sync(mask, v, distance);
+		if (gdk_lane() + distance < lanes && other < v)
+			v = other;
 	}
-	return v;
+	return __shfl_sync(mask, v, 0);
 #endif
+}
+
+/* The least value of a whole warp, or of a block. All their threads call it. */
+GDK_FN uint32_t gdk_warp_min32(uint32_t v)
+{
+	return gdk_lanes_min32(v, GDK_WARP);
 }
 GDK_FN uint32_t gdk_block_min32(uint32_t v)
 {
 	__shared__ uint32_t least[32];
-	const uint32_t rank = gdk_block_rank(), warps = (gdk_block_size() + 31) / 32;
+	const uint32_t rank = gdk_block_rank(), size = gdk_block_size(), lane = rank % GDK_WARP;
+	const uint32_t left = size - (rank - lane), lanes = left < GDK_WARP ? left : GDK_WARP;
+	uint32_t i;
 
-	v = gdk_warp_min32(v);
+	v = gdk_lanes_min32(v, lanes);
 	__syncthreads(); /* all threads have read the values of the previous call */
-	if (rank % 32 == 0)
-		least[rank / 32] = v;
+	if (lane == 0)
+		least[rank / GDK_WARP] = v;
 	__syncthreads();
-	return gdk_warp_min32(rank % 32 < warps ? least[rank % 32] : 0xffffffffu);
+	/* A last warp may have fewer lanes than the block has warps. */
+	v = 0xffffffffu;
+	GDK_LOOP
+	for (i = lane; i < (size + GDK_WARP - 1) / GDK_WARP; i += lanes)
+		v = least[i] < v ? least[i] : v;
+	return gdk_lanes_min32(v, lanes);
 }
 
 GDK_FN uint64_t gdk_now_ns(void)

@@ -15,8 +15,8 @@
 /**
  * Receives packets by the threads of exec_scope, all of which call this with the same arguments.
  * Waits until max_pkts have arrived or timeout_ns are over; with max_pkts 0, until at least one has
- * arrived and the next one has not. Releases the packets of the call before. The number of threads
- * of a block must be a multiple of 32.
+ * arrived and the next one has not. Releases the packets of the call before. A block may have any
+ * number of threads; a warp must be whole.
  *
  * @tparam mcst whether to wait until the packets are visible in GPU memory
  * @tparam nic_handler not used: no doorbell register is written

@@ -325,10 +325,10 @@ struct gdk_eth_batch {
 
 /**
  * Receives packets by a group of threads, all of which call this with the same arguments and get
- * the same results. The number of threads of a block must be a multiple of 32. Waits until max_pkts
- * packets have arrived or the time is over; with max_pkts 0, until at least one has arrived and the
- * next one has not. A slot that is not released cannot get a packet, so at most the free slots are
- * returned.
+ * the same results. A block may have any number of threads; a warp must be whole. Waits until
+ * max_pkts packets have arrived or the time is over; with max_pkts 0, until at least one has
+ * arrived and the next one has not. A slot that is not released cannot get a packet, so at most the
+ * free slots are returned.
  *
  * Releases the packets of earlier calls, unless opt contains GDK_ETH_KEEP: all threads of the group
  * are done with them. There is one fence for each call that returns packets: it orders the CQEs
