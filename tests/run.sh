@@ -50,7 +50,7 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_AERIAL:+tests/consumers/aerial.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
-polling="thread/kernels_32 thread/kernels_1 test_doca_eth_scopes test_e2e_share test_e2e_wrap test_qp_mixed"
+polling="thread/kernels_32 thread/kernels_1 thread/eth_kernels_32 thread/eth_kernels_1 test_doca_eth_scopes test_e2e_share test_e2e_wrap test_qp_mixed"
 # The longest of the other programs, which start first.
 long="test_softnic_slow test_failinject"
 
@@ -58,7 +58,7 @@ programs() { # from the sources, so that a program whose source was deleted does
 	local f
 	[ "$SAN" = thread ] || for f in tests/unit/test_*.c; do basename "$f" .c; done
 	for f in tests/thread/*.c; do echo "thread/$(basename "$f" .c)"; done
-	printf '%s\n' thread/kernels_1 thread/kernels_32
+	printf '%s\n' thread/{,eth_}kernels_{1,32}
 }
 
 selected() { # names...: those that contain T

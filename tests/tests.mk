@@ -111,8 +111,20 @@ $(B)/gpu/spin.o: tests/gpu/spin.cu tests/gpu/spin_c.h $(NVCC_OPTIONS) | stage
 $(B)/gpu/spin: $(B)/gpu/spin.o $(call obj,tests/gpu/spin_nic.c) $(TEST_LIB) $(LIBS)
 	$(call say,LD)
 	$(Q)$(NVCC) $(CUDAHOSTCXX:%=-ccbin %) -cudart static -o $@ $(filter %.o,$^) $(LINK_LIBS) $(SYS_LIBS)
+# The test of Ethernet queues.
+ETH_TEST_C := $(sort $(wildcard tests/gpu/eth_*.c))
+ETH_TEST_MODES := EXCLUSIVE CTA GPU
+ETH_TEST_DEPS := tests/gpu/eth.h $(HDR_doca) $(HDR_top) $(HDR_common) $(HDR_gdk) $(NVCC_OPTIONS)
+$(call obj,$(ETH_TEST_C)): INC += $(INC_DOCA)
+$(B)/gpu/eth_send_%.o: tests/gpu/eth_kernels.cu $(ETH_TEST_DEPS) | stage
+	$(call nvcc-obj,$(INC_DOCA) -DET_MODE=$*)
+$(B)/gpu/eth_recv.o: tests/gpu/eth_recv.cu $(ETH_TEST_DEPS) | stage
+	$(call nvcc-obj,$(INC_DOCA))
+$(B)/gpu/eth: $(call obj,$(ETH_TEST_C)) $(B)/gpu/eth_recv.o $(ETH_TEST_MODES:%=$(B)/gpu/eth_send_%.o) $(SDK_LIBS) $(LIBS)
+	$(call say,LD)
+	$(Q)$(NVCC) $(CUDAHOSTCXX:%=-ccbin %) -cudart static -o $@ $(filter %.o,$^) -L$(B)/lib $(SDK_LINK_LIBS) $(LINK_LIBS) $(SYS_LIBS)
 ## gpu-tests          build the programs that tests/gpu/run starts on a GPU (needs nvcc)
-gpu-tests: $(if $(NVCC),$(B)/gpu/device $(B)/gpu/spin)
+gpu-tests: $(if $(NVCC),$(B)/gpu/device $(B)/gpu/eth $(B)/gpu/spin)
 
 # ---- the same kernels on CPU threads, in warps of 1 and of 32 threads ----
 # With less payload, WQEs that carry less (so that short operations need several), and the token
@@ -120,7 +132,7 @@ gpu-tests: $(if $(NVCC),$(B)/gpu/device $(B)/gpu/spin)
 # The compiler chooses what to inline: with everything inlined the kernels compile ten times longer.
 # Without inlining it cannot see that lanes that set no variable do not read it either.
 KERNEL_FLAGS := -DGDK_FN='static inline __attribute__((__unused__))' $(if $(findstring clang,$(CXX)),-Wno-unneeded-internal-declaration,-Wno-maybe-uninitialized) -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
-KERNELS := $(B)/thread/kernels_1 $(B)/thread/kernels_32
+KERNELS := $(foreach w,1 32,$(B)/thread/kernels_$(w) $(B)/thread/eth_kernels_$(w))
 KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
 	$(wildcard tests/kernels/*.c))
 kernel-objs = $(patsubst %,$(B)/obj/warp_$(1)/%.o,$(basename $(KERNEL_C)) tests/kernels/host_gpu \
@@ -140,6 +152,20 @@ $(foreach m,$(KERNEL_KINDS),$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) $$(call kernel-flags,$$*) \
 		-c -o $$@ $$<
+$(patsubst %,$(B)/obj/warp_$(1)/tests/gpu/eth_%.o,$(basename $(ETH_TEST_C:tests/gpu/eth_%=%)) recv $(ETH_TEST_MODES)): INC += $(INC_DOCA)
+$(B)/obj/warp_$(1)/tests/gpu/eth_recv.o: tests/gpu/eth_recv.cu $(B)/settings/cxx | stage
+	$$(call say,CXX)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
+$(foreach m,$(ETH_TEST_MODES),$(B)/obj/warp_$(1)/tests/gpu/eth_$(m).o): \
+		$(B)/obj/warp_$(1)/tests/gpu/eth_%.o: tests/gpu/eth_kernels.cu $(B)/settings/cxx | stage
+	$$(call say,CXX)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -DET_MODE=$$* -c -o $$@ $$<
+$(B)/thread/eth_kernels_$(1): $(patsubst %,$(B)/obj/warp_$(1)/tests/gpu/eth_%.o,$(basename $(ETH_TEST_C:tests/gpu/eth_%=%)) recv $(ETH_TEST_MODES)) $$(TEST_NIC) $$(SDK_LIBS) $$(LIBS)
+	$$(call say,LD)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CXX) $$(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -L$(B)/lib $$(SDK_LINK_LIBS) $$(ALL_LIBS) -lz -lm
 $(B)/thread/kernels_$(1): $$(call kernel-objs,$(1)) $$(TEST_LIB) $$(TEST_NIC) $$(LIBS)
 	$$(call say,LD)
 	@mkdir -p $$(@D)
