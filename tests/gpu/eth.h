@@ -50,6 +50,7 @@ struct et_job {
 	uint32_t exec, rx_exec;	     /* execution scopes of the sender and of the receiver */
 	uint32_t blocks, threads;    /* of the sender */
 	uint32_t rx_threads;	     /* of the receiver, in one block */
+	uint32_t notify;	     /* every how many sends NOTIFY; 0: only the last of a thread */
 	uint32_t rounds, each;	     /* sends of each thread, packets of a send */
 	uint32_t window;	     /* packets that may be sent and not received */
 	uint32_t max_pkts;	     /* of one receive; 0: no limit */

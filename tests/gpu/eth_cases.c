@@ -201,6 +201,7 @@ static struct et_case base(void)
 				 .threads = small_form ? 32 : 128,
 				 .rounds = small_form ? 8 : 20,
 				 .each = 1,
+				 .notify = 7,
 				 .rx_threads = small_form ? 32 : 256,
 				 .depth = 256,
 				 .rx_num = 4096,
@@ -243,6 +244,25 @@ static void add_sends(void)
 	add("multi-packet: warp, GPU-shared", sends(ET_MULTI, MODE(GPU), SCOPE(WARP)));
 	add("by hand: thread, exclusive", sends(ET_BY_HAND, MODE(EXCLUSIVE), SCOPE(THREAD)));
 	add("by hand: thread, GPU-shared", sends(ET_BY_HAND, MODE(GPU), SCOPE(THREAD)));
+}
+
+/* Without CQEs on request, only the last slot of each half of the ring generates one. */
+static void add_short_rings(void)
+{
+	struct et_case c = base();
+
+	c.blocks = 1;
+	c.depth = 64;
+	c.threads = 56;
+	c.notify = 0;
+	add("short ring: thread", c);
+	c.exec = SCOPE(BLOCK);
+	add("short ring: block of 56", c);
+	c.exec = SCOPE(WARP);
+	c.threads = 32;
+	c.how = ET_MULTI;
+	c.each = 3; /* 26 slots */
+	add("short ring: multi-packet", c);
 }
 
 static void add_receives(void)
@@ -357,6 +377,7 @@ unsigned int et_cases(struct et_case *cases, unsigned int max, bool small)
 	small_form = small;
 	add_waits();
 	add_sends();
+	add_short_rings();
 	add_receives();
 	add_in_turn();
 	add_others();

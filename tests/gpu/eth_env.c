@@ -176,6 +176,7 @@ void et_open(struct et_queues *q, const struct et_case *c, struct et_job *job)
 				.threads = c->threads,
 				.rx_threads = c->rx_threads,
 				.rounds = c->rounds,
+				.notify = c->notify,
 				.each = c->each,
 				.window = c->rx_num / 2,
 				.max_pkts = c->max_pkts,

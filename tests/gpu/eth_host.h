@@ -28,7 +28,7 @@ struct et_case {
 	enum doca_gpu_dev_eth_resource_sharing_mode mode;
 	enum doca_gpu_dev_eth_exec_scope exec, rx_exec;
 	enum doca_gpu_dev_verbs_nic_handler handler;
-	uint32_t blocks, threads, rounds, each, rx_threads;
+	uint32_t blocks, threads, rounds, each, notify, rx_threads;
 	uint32_t depth, rx_num, max_pkts; /* slots of the queues; packets of one receive */
 	bool queues_on_gpu, packets_on_gpu;
 	bool in_turn;	 /* the receiver starts when the sender has ended */

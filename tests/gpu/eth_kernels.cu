@@ -68,7 +68,7 @@ template <int how, scope_type scope>
 __device__ int post(const struct et_job &j, uint32_t k, uint32_t thread, uint64_t *ticket)
 {
 	const uint32_t threads = j.blocks * j.threads;
-	const auto flags = k + 1 == j.rounds || (thread + k) % 7 == 0
+	const auto flags = k + 1 == j.rounds || (j.notify && (thread + k) % j.notify == 0)
 				   ? DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY
 				   : DOCA_GPUNETIO_ETH_SEND_FLAG_NONE;
 	struct gdk_eth_pkt pkts[ET_EACH_MAX];

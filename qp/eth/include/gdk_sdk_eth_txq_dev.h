@@ -337,12 +337,12 @@ GDK_FN void gdk_eth_submit(struct doca_gpu_eth_txq *txq, uint64_t pi, struct gdk
 
 /* ---- send ---- */
 
-/* Slots of a group that posts at once, more than which the ring cannot take. */
+/* May the slots of a group that posts at once wait for ever? See gdk_op_most(). */
 GDK_FN int gdk_eth_too_many(const struct doca_gpu_eth_txq *txq, uint32_t slots, gdk_exec_t exec)
 {
 	const uint32_t depth = gdk_ldc16(GDK_QP_AT(txq, sq_wqe_mask)) + 1u;
 
-	return gdk_exec_size(exec) * slots > gdk_ring_most(depth);
+	return gdk_exec_size(exec) * slots > gdk_op_most(depth);
 }
 
 /* The send of one thread or group, with a WAIT before it if `waits`. */
@@ -371,7 +371,7 @@ GDK_FN int gdk_eth_post(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, ui
 	return 0;
 }
 
-/* gdk_eth_post() by each thread of the group in turn: the ring is too short for all at once. A
+/* gdk_eth_post() by each thread of the group in turn: half of the ring is too short for all. A
  * group then has one WAIT, that of the first thread. */
 GDK_SLOW_FN int gdk_eth_in_turn(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt,
 				uint32_t flags, int waits, uint64_t when, struct gdk_how how,
@@ -429,8 +429,8 @@ GDK_FN int gdk_eth_wait(struct doca_gpu_eth_txq *txq, uint64_t when, struct gdk_
  * @param pkts the packets of this lane
  * @param flags SEND_FLAG_NOTIFY: the last WQE generates a CQE
  * @param ticket gets the index of the last WQE
- * @return 0; -EOPNOTSUPP: the NIC has no multi-packet WQEs; -EINVAL: each is 0, or the ring is too
- *         short; or the status that ended the queue
+ * @return 0; -EOPNOTSUPP: the NIC has no multi-packet WQEs; -EINVAL: each is 0, or the WQEs need
+ *         more than half of the ring; or the status that ended the queue
  */
 GDK_FN int gdk_eth_send_multi(struct doca_gpu_eth_txq *txq, const struct gdk_eth_pkt *pkts,
 			      uint32_t each, uint32_t flags, struct gdk_how how,
@@ -446,7 +446,7 @@ GDK_FN int gdk_eth_send_multi(struct doca_gpu_eth_txq *txq, const struct gdk_eth
 
 	if (!(gdk_eth_tx_flags(txq) & GDK_ETH_TXF_EMPW))
 		return -EOPNOTSUPP;
-	if (!each || slots > gdk_ring_most(depth))
+	if (!each || slots > gdk_op_most(depth))
 		return -EINVAL;
 	err = gdk_post_begin(&txq->qp, &p, 0, slots, how);
 	*ticket = p.base + (wqes - 1) * gdk_eth_empw_slots(full);
