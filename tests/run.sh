@@ -31,7 +31,7 @@ check="tests/install.sh tests/link.sh tests/headers.sh tests/lint.sh tests/doca_
 	tests/defects.sh tests/prm_vs_ifc.sh tests/plugin.sh"
 # Other scripts without time limits on what they do: those that only compile, the longest first, then
 # those that also run programs.
-patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/rebuild.sh tests/aarch64.sh
+patient="tests/model/run.sh tests/gpu/compile.sh tests/bench/compile.sh tests/footprint.sh tests/rebuild.sh tests/aarch64.sh
 	tests/consumers/rdma_core_current.sh tests/fuzz.sh tests/projects.sh tests/docs.py tests/cuda_versions.sh
 	tests/plot.py tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
@@ -174,7 +174,7 @@ run() { # name
 	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
 		tests/link.sh | tests/plugin.sh | tests/docs.py)
 		limit 600 "$1" ;;
-	tests/gpu/compile.sh | tests/footprint.sh | tests/aarch64.sh) limit 1500 "$1" ;;
+	tests/gpu/compile.sh | tests/bench/compile.sh | tests/footprint.sh | tests/aarch64.sh) limit 1500 "$1" ;;
 	tests/consumers/rdma_core_current.sh) limit 900 "$1" ;;
 	tests/consumers/ucx_host.sh) limit 1200 "$1" "$GDAKI_UCX" ;;
 	tests/consumers/ucx_gdaki.sh) limit 300 "$1" "$GDAKI_UCX" ;;

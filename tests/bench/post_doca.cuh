@@ -6,6 +6,9 @@
 #define POST_DOCA_CUH
 
 #include "doca_gpunetio_device.h"
+#ifdef POST_ETHERNET /* also Ethernet send queues, whose device struct is that of a queue pair */
+#include "gdk_sdk_eth_txq_dev.h"
+#endif
 
 #include "post_rig.cuh"
 
@@ -40,10 +43,29 @@ static size_t kit_skew(void)
 {
 	return GDK_DEV_SKEW;
 }
+#ifdef POST_ETHERNET
+/* What a send queue has behind the state of a queue pair: struct gdk_eth_marks, spans, notes. */
+static size_t kit_state_size(uint32_t depth)
+{
+	return gdk_qp_state_size(depth) + sizeof(struct gdk_eth_marks) + depth * 12;
+}
+static void ethernet_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth)
+{
+	struct gdk_qp_state *st = (struct gdk_qp_state *)image;
+	struct doca_gpu_eth_txq *txq = (struct doca_gpu_eth_txq *)q;
+
+	st->flags |= GDK_QPF_ETHERNET;
+	st->uneven = st->long_wqe = 1;
+	txq->tx.marks = (uintptr_t)dev + gdk_qp_state_size(depth);
+	txq->tx.notes = txq->tx.marks + sizeof(struct gdk_eth_marks) + depth * 4;
+	txq->tx.flags = GDK_ETH_TXF_EMPW;
+}
+#else
 static size_t kit_state_size(uint32_t depth)
 {
 	return gdk_qp_state_size(depth);
 }
+#endif
 static void state_attach(QP *q, uint8_t *image, uint8_t *dev, uint32_t depth, int sys_scope,
 			 int host_cq)
 {
@@ -108,6 +130,11 @@ static void kit_fill(struct post_rig *r, uint32_t i)
 	q->nic_handler = kit_handler(r->handler);
 	state_attach(q, r->state_image + i * r->state_size, r->states + i * r->state_size, depth,
 		     r->sys_scope, r->host_queues);
+#ifdef POST_ETHERNET
+	if (r->want.call_slots)
+		ethernet_attach(q, r->state_image + i * r->state_size,
+				r->states + i * r->state_size, depth);
+#endif
 }
 
 static void kit_watch(const struct post_rig *r, uint32_t i, struct post_watch *w)

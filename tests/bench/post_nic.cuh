@@ -37,6 +37,7 @@ struct post_watch {
 	/* Number of rounds that the CPU thread has finished. NULL: no CPU thread copies the
 	 * registers. */
 	const uint64_t *beat;
+	uint64_t slots; /* that all messages take */
 	uint32_t depth;
 	uint32_t collapsed; /* one CQE for all WQEs, at cq */
 	enum post_source source;
@@ -97,7 +98,7 @@ __device__ static bool post_passed(const struct post_watch *w, uint64_t *from)
 }
 
 /* Waits until the producer index exceeds `consumed` and returns it (at most the number of
- * messages). Returns `consumed` after the deadline. v: last value read from the polled
+ * slots). Returns `consumed` after the deadline. v: last value read from the polled
  * word, possibly an old one.
  * A register in memory holds only the last doorbell written. Several threads can write
  * their doorbells out of order; a NIC would ignore the older one. In that case, after a
@@ -138,7 +139,7 @@ __device__ static uint64_t post_await(const struct post_watch *w, uint64_t v, ui
 	/* Orders the read of the doorbell before the reads of the WQEs. Pairs with the fence
 	 * between the poster's stores to the WQEs and its doorbell. */
 	__threadfence();
-	return to > w->want.count ? w->want.count : to;
+	return to > w->slots ? w->slots : to;
 }
 
 /* Reads as a NIC does across PCIe: the load leaves no copy in this half of the L2 cache,
@@ -188,6 +189,27 @@ __device__ static void post_complete(const struct post_watch *w, uint64_t from, 
 		*(volatile uint64_t *)(w->cq + 56) = post_cqe_tail(last, w->depth, w->want.qpn);
 }
 
+/* What the consumer does with the WQEs of a queue pair, one slot each. */
+struct post_puts_of_qp {
+	/* Checks a slot and counts its messages. Returns the bits of what is wrong. */
+	__device__ static __forceinline__ uint32_t check(const struct post_watch *w, uint64_t i,
+							 struct post_seen *mine)
+	{
+		uint64_t k;
+		const uint32_t bad = post_check_slot(w, i, &k);
+
+		mine->sum += k;
+		mine->squares += k * k;
+		return bad;
+	}
+	__device__ static __forceinline__ void complete(const struct post_watch *w, uint64_t from,
+							uint64_t to, uint32_t thread,
+							uint32_t threads)
+	{
+		post_complete(w, from, to, thread, threads);
+	}
+};
+
 __device__ static void post_report(struct post_seen *out, const struct post_seen *mine)
 {
 	atomicAdd((unsigned long long *)&out->mismatches, mine->mismatches);
@@ -235,8 +257,10 @@ __device__ static __forceinline__ void post_meet(const struct post_team *t)
  * CQE of the round is written, because a CQE allows the reuse of its slot and of all
  * earlier ones. Each thread uses the words that it read before it arrives at the barrier,
  * so that its reads are complete at that time. The kernel ends when all messages are
- * consumed, or at the deadline.
+ * consumed, or at the deadline. KIND checks and completes: post_puts_of_qp, or the struct
+ * for other WQEs.
  */
+template <class KIND>
 __global__ void __launch_bounds__(1024)
 	post_consume(const struct post_watch *watches, struct post_seen *seen,
 		     volatile uint32_t *up, uint64_t limit_ns, uint32_t blocks, uint32_t parts)
@@ -256,7 +280,7 @@ __global__ void __launch_bounds__(1024)
 		up[blockIdx.x] = 1;
 	if (t.thread == 0)
 		out->start_ns = post_now();
-	while (consumed < w.want.count) {
+	while (consumed < w.slots) {
 		if (t.thread == 0) {
 			const uint64_t to = post_await(&w, look, consumed, deadline, &mine, &stale);
 
@@ -278,19 +302,16 @@ __global__ void __launch_bounds__(1024)
 			look = post_look(&w); /* the value arrives while the WQEs are verified */
 #pragma unroll 2
 		for (uint64_t i = consumed + t.thread; i < to; i += t.threads) {
-			uint64_t k;
-			const uint32_t bad = post_check_slot(&w, i, &k);
+			const uint32_t bad = KIND::check(&w, i, &mine);
 
 			wrong |= bad;
 			mine.mismatches += bad != 0;
-			mine.sum += k;
-			mine.squares += k * k;
 		}
 		mine.bad |= wrong;
 		if (wrong == ~0u) /* never true: makes the barrier depend on all reads */
 			rung[t.part] = 0;
 		post_meet(&t);
-		post_complete(&w, consumed, to, t.thread, t.threads);
+		KIND::complete(&w, consumed, to, t.thread, t.threads);
 		consumed = to;
 	}
 	if (t.thread == 0) {

@@ -50,6 +50,9 @@ struct post_shape {
 
 typedef void (*post_kernel)(uint8_t *qps, uint32_t n, uint32_t iters, uint32_t every,
 			    struct post_clock *clock);
+typedef void (*post_nic_kernel)(const struct post_watch *watches, struct post_seen *seen,
+				volatile uint32_t *up, uint64_t limit_ns, uint32_t blocks,
+				uint32_t parts);
 
 struct post_row {
 	const char *name;
@@ -60,13 +63,17 @@ struct post_row {
 	uint32_t every;	  /* messages per doorbell; 0: no doorbell */
 	uint32_t granule; /* the number of iterations is a multiple of it */
 	double target;	  /* required rate, as a multiple of the peer's rate; 0: none */
-	int capacity;	  /* 1: also measure the consumer's own speed on this row */
+	/* Of an Ethernet queue: struct post_expect; the consumer. NULL: that of queue pairs. */
+	uint32_t call_slots, call_packets;
+	post_nic_kernel nic;
+	int capacity; /* 1: also measure the consumer's own speed on this row */
 };
 
 struct post_rig {
 	struct post_shape shape;
 	enum post_handler handler;
 	struct post_expect want;
+	post_nic_kernel consume;
 	int sys_scope, reg_on_gpu, host_queues;
 	uint8_t *image;	      /* host copy of the initial QPs */
 	uint8_t *state_image; /* host copy of the initial states; unused for the peer */
@@ -161,6 +168,9 @@ static void rig_open(struct post_rig *r, const struct post_options *o, const str
 	r->want.lkey = POST_LKEY;
 	r->want.bytes = w->bytes;
 	r->want.inl = w->inl;
+	r->want.call_slots = w->call_slots;
+	r->want.call_packets = w->call_packets;
+	r->consume = w->nic ? w->nic : post_consume<struct post_puts_of_qp>;
 	r->state_size = kit_state_size(w->shape.depth);
 	r->image = (uint8_t *)calloc(n, POST_QP_STRIDE);
 	r->state_image = (uint8_t *)calloc(n, r->state_size + 1);
@@ -205,6 +215,13 @@ static void rig_close(struct post_rig *r)
 	free(r->state_image);
 }
 
+/* Slots that the messages of a QP take. */
+static uint64_t rig_slots(const struct post_rig *r)
+{
+	return r->want.call_slots ? r->want.count / r->want.call_packets * r->want.call_slots
+				  : r->want.count;
+}
+
 static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 {
 	const size_t n = r->shape.qps;
@@ -215,6 +232,7 @@ static void rig_reset_nic(struct post_rig *r, uint64_t per_qp)
 	for (uint32_t i = 0; i < n; i++) {
 		memset(&w[i], 0, sizeof(w[i]));
 		w[i].want = r->want;
+		w[i].slots = rig_slots(r);
 		w[i].depth = r->shape.depth;
 		w[i].source = rig_source(r);
 		kit_watch(r, i, &w[i]);
@@ -289,11 +307,11 @@ static inline void rig_pass_on(const struct post_rig *r, const std::atomic<int> 
 	}
 }
 
-/* Checks the number of reserved slots of each QP after a run and, if doorbells were rung
+/* Checks after a run that each QP has reserved `slots` slots and, if doorbells were rung
  * (`rung`), the last doorbell, except with POST_NO_DBR. If doorbells were late (`late`), one
  * may have overwritten the register; the last index in the DBREC is then sufficient.
  * Returns the number of wrong QPs. */
-static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int late)
+static uint64_t rig_end(const struct post_rig *r, uint64_t slots, int rung, int late)
 {
 	const size_t n = r->shape.qps;
 	uint8_t *got = (uint8_t *)malloc(n * POST_QP_STRIDE);
@@ -307,11 +325,11 @@ static uint64_t rig_end(const struct post_rig *r, uint64_t per_qp, int rung, int
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t *db = (const uint64_t *)(reg + (size_t)i * POST_REG_STRIDE);
 		const uint32_t said = be32toh(*(const uint32_t *)(record + i * POST_LINE));
-		const uint32_t last = (uint32_t)per_qp & 0xffff;
-		int ok = kit_reserved(got + (size_t)i * POST_QP_STRIDE) == per_qp;
+		const uint32_t last = (uint32_t)slots & 0xffff;
+		int ok = kit_reserved(got + (size_t)i * POST_QP_STRIDE) == slots;
 
 		if (rung && rig_source(r) == POST_COUNTER)
-			ok = ok && db[0] == per_qp;
+			ok = ok && db[0] == slots;
 		else if (rung && r->handler != POST_NO_DBR)
 			ok = ok && ((post_register_index(db[0]) & 0xffff) == last ||
 				    (post_register_index(db[32]) & 0xffff) == last ||

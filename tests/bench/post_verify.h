@@ -28,6 +28,8 @@ struct post_expect {
 	uint32_t bytes;
 	uint32_t inl;	      /* 1: the payload is inline, see post_payload() */
 	uint32_t signal_mask; /* a slot is signaled if its index has none of these bits */
+	/* Of an Ethernet queue: the slots and the packets of one call, see eth_verify.h; else 0. */
+	uint32_t call_slots, call_packets;
 };
 
 enum post_bad {
