@@ -44,7 +44,7 @@ trap 'rm -rf "$out"' EXIT
 # ---- rows ----
 
 limit='(-|[0-9]+(\([0-9]+\))?)'
-grep -n -v -E '^ *(#|$)' "$limits" | grep -v -E "^[0-9]+:(put64|putn|putsig|p|get|send|recv|dma|rdmas|rdmaw|rdmar)-(excl|cta|gpu)\
+grep -n -v -E '^ *(#|$)' "$limits" | grep -v -E "^[0-9]+:(put64|putn|putsig|p|get|send|recv|dma|rdmas|rdmaw|rdmar|eths|ethm|ethr)-(excl|cta|gpu)\
 -(db|auto)-(thread|warp|block)-sm_[0-9]+(-bounds1024|-call2|-call4|-live48)? +(short|long)\
 ( +$limit){4} *$" && {
 	echo "footprint.sh: $limits: these lines are not rows"
@@ -89,9 +89,9 @@ kernels() { # reads rows, prints the names of the kernels that they need
 # ---- measurement ----
 
 # The peer has no block scope, its p and put_signal at warp scope are empty, and it has no
-# two-sided operations and no copies by the NIC.
+# two-sided operations, no copies by the NIC and no Ethernet queues.
 peer_lacks() { # kernel
-	[[ $1 == send-* || $1 == recv-* || $1 == dma-* || $1 == rdma* || $1 == *-block-* || $1 == p-*-warp-* || $1 == putsig-*-warp-* ]]
+	[[ $1 == send-* || $1 == recv-* || $1 == dma-* || $1 == rdma* || $1 == eth* || $1 == *-block-* || $1 == p-*-warp-* || $1 == putsig-*-warp-* ]]
 }
 
 options() { # kernel: prints the compiler's options for it

@@ -9,13 +9,14 @@
  * the API's enumerators), FP_CALLS (operations in the loop), FP_LIVE (number of floats that are
  * live across the loop), FP_BOUNDS (argument of __launch_bounds__). The last two may be undefined.
  */
-#define GDK_BOTH_SHAPES /* copies by the NIC and the RDMA library have the SDK's interface */
+#define GDK_BOTH_SHAPES /* copies by the NIC, RDMA library and Ethernet: the SDK's interface */
 #include "doca_gpunetio_device.h"
 #if __has_include("gdk_sdk_dma_dev.h")
 #include "gdk_sdk_dma_dev.h"
 #endif
 #ifdef GDK_QP_STATE_H
 #include "gdk_rdma_recv_dev.h"
+#include "gdk_sdk_eth_mcst_dev.h"
 #endif
 
 #define JOIN(a, b) a##b
@@ -43,6 +44,9 @@ enum op {
 	RDMAS, /* RDMA library: a strong write and its commit */
 	RDMAW, /* a weak write and its commit */
 	RDMAR, /* a strong receive, its commit, and a wait for it */
+	ETHS,  /* send of a packet, and a wait */
+	ETHM,  /* multi-packet send of four packets of each lane, and a wait */
+	ETHR,  /* receive, and a load of the bytes of a packet */
 };
 
 struct operands {
@@ -90,6 +94,32 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 		gdk_rdma_recv(r, a.local, a.size, gdk_rdma_next());
 		gdk_rdma_recv_commit_strong(r);
 		gdk_rdma_recv_wait(r, 1, &out);
+	}
+	if constexpr (OP == ETHS || OP == ETHM) {
+		const struct gdk_how how = gdk_how(MODE(FP_SHARING), BY(FP_HANDLER), IN(FP_SCOPE),
+						   0);
+		struct doca_gpu_eth_txq *txq = (struct doca_gpu_eth_txq *)qp;
+		struct gdk_eth_pkt pkts[4];
+
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			pkts[k] = gdk_eth_pkt(a.local.addr + k * a.size, a.local.key,
+					      (uint32_t)a.size);
+		if constexpr (OP == ETHM)
+			gdk_eth_send_multi(txq, pkts, 4, DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY, how,
+					   &t);
+		else
+			gdk_eth_send(txq, pkts[0], DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY, how, &t);
+		gdk_eth_wait_for(txq, t, MODE(FP_SHARING));
+	}
+	if constexpr (OP == ETHR) {
+		struct doca_gpu_eth_rxq *rxq = (struct doca_gpu_eth_rxq *)qp;
+		const auto exec = (enum doca_gpu_dev_eth_exec_scope)IN(FP_SCOPE);
+		struct gdk_eth_batch batch;
+
+		if (!gdk_eth_recv(rxq, (uint32_t)a.value, a.size, 0, exec, &batch) && batch.num)
+			*(volatile uint32_t *)gdk_eth_pkt_addr(rxq, batch.first) =
+				gdk_eth_pkt_bytes(rxq, batch.first);
 	}
 	if constexpr (OP == SEND)
 		doca_gpu_dev_verbs_send<TEMPLATE>(qp, a.local, a.size, &t);
