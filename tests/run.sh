@@ -35,7 +35,7 @@ patient="tests/model/run.sh tests/gpu/compile.sh tests/bench/compile.sh tests/fo
 	tests/consumers/rdma_core_current.sh tests/fuzz.sh tests/projects.sh tests/docs.py tests/cuda_versions.sh
 	tests/plot.py tests/doctor_host.py tests/sanity.sh"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
-scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
+scripts="tests/models.sh tests/ethernet.py tests/eth_testpmd.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_ethernet.sh tests/example_faults.sh
 	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
@@ -127,6 +127,7 @@ if [ "$what" = targets ]; then
 		tests/vxlan.sh | tests/eth_if.sh) echo "$B/responder/responder" ;;
 		tests/eth_account.py) echo "$B/soak/eth_peer" ;;
 		tests/flow_rss.py) echo "$B/tests/test_doca_flow_rss" ;;
+		tests/eth_testpmd.py) echo "$B/thread/eth_kernels_1 $B/thread/eth_kernels_32" ;;
 		tests/fuzz.sh | tests/models.sh | tests/consumers/rdma_core*.sh) echo build-tests ;;
 		esac
 	done
@@ -171,7 +172,7 @@ run() { # name
 	tests/captures.sh) limit 300 "$1" "$B/captures" ;;
 	tests/models.sh) limit 300 "$1" short ;;
 	tests/model/run.sh) limit 600 "$1" replay ;;
-	tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
+	tests/eth_testpmd.py | tests/rebuild.sh | tests/cuda_versions.sh | tests/fuzz.sh | tests/sanity.sh | tests/projects.sh | tests/install.sh | \
 		tests/link.sh | tests/plugin.sh | tests/docs.py)
 		limit 600 "$1" ;;
 	tests/gpu/compile.sh | tests/bench/compile.sh | tests/footprint.sh | tests/aarch64.sh) limit 1500 "$1" ;;

@@ -54,6 +54,7 @@ struct et_job {
 	uint32_t rounds, each;	     /* sends of each thread, packets of a send */
 	uint32_t window;	     /* packets that may be sent and not received */
 	uint32_t max_pkts;	     /* of one receive; 0: no limit */
+	uint32_t swapped;	     /* packets come back with source and destination swapped */
 	uint64_t first_tx, first_rx; /* index of the first WQE and of the first packet */
 	uint64_t limit_ns; /* how long a thread waits for progress; UINT64_MAX: no limit */
 	struct et_result *result;
@@ -71,16 +72,17 @@ ET_BOTH uint32_t et_words(uint32_t number)
 	return 16 + number * 7 % 37;
 }
 
-/* Word `at` of packet `number`, little-endian. */
-ET_BOTH uint32_t et_word(uint32_t number, uint32_t at)
+/* Word `at` of packet `number`, little-endian. swapped: as it comes back from a program that swaps
+ * source and destination. */
+ET_BOTH uint32_t et_word(uint32_t number, uint32_t at, uint32_t swapped)
 {
 	switch (at) {
 	case 0:
 		return 0x00000002; /* destination 02:00:00:00:e7:01 */
 	case 1:
-		return 0x000201e7; /* source 02:00:00:00:e7:02 */
+		return swapped ? 0x000202e7 : 0x000201e7; /* source 02:00:00:00:e7:02 */
 	case 2:
-		return 0x02e70000;
+		return swapped ? 0x01e70000 : 0x02e70000;
 	case 3:
 		return 0x0000b588; /* a local experimental type */
 	case 4:

@@ -83,6 +83,7 @@ int et_run_packets(const struct et_case *c)
 	int rc;
 
 	et_open(&q, c, &job);
+	et_env.packets += et_packets(&job);
 	if (c->in_turn)
 		rc = et_launch(&job, true, false) || et_wait(&q) || et_launch(&job, false, true);
 	else
@@ -184,7 +185,7 @@ int et_run_abort(const struct et_case *c)
 static void add(const char *name, struct et_case c)
 {
 	ET_REQUIRE(out < out_end);
-	c.name = name;
+	snprintf(c.name, sizeof(c.name), "%s", name);
 	*out++ = c;
 }
 
@@ -204,8 +205,9 @@ static struct et_case base(void)
 				 .notify = 7,
 				 .rx_threads = small_form ? 32 : 256,
 				 .depth = 256,
-				 .rx_num = 4096,
-				 .max_pkts = 1000 };
+				 .rx_num = 8192,
+				 .max_pkts = 1000,
+				 .mem = DOCA_GPU_MEM_TYPE_CPU_GPU };
 }
 
 static struct et_case sends(enum et_how how, int mode, int exec)
@@ -298,7 +300,7 @@ static void add_others(void)
 	c.packets_on_gpu = true;
 	if (!small_form) /* CPU threads have one kind of memory */
 		add("packets in GPU memory", c);
-	c.queues_on_gpu = true;
+	c.mem = DOCA_GPU_MEM_TYPE_GPU;
 	if (!small_form)
 		add("queues and packets in GPU memory", c);
 
@@ -375,11 +377,17 @@ unsigned int et_cases(struct et_case *cases, unsigned int max, bool small)
 	out = cases;
 	out_end = cases + max;
 	small_form = small;
+	if (et_env.testpmd) {
+		et_table(add, base(), small);
+		return (unsigned int)(out - cases);
+	}
 	add_waits();
 	add_sends();
 	add_short_rings();
 	add_receives();
 	add_in_turn();
 	add_others();
+	if (!small)
+		et_table(add, base(), small);
 	return (unsigned int)(out - cases);
 }

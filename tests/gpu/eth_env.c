@@ -13,10 +13,13 @@
 
 #include "eth_host.h"
 
-#define BOUND_S 25 /* seconds until running kernels are aborted */
-#define GRACE_S 10 /* seconds until aborted kernels must have ended */
-/* How long a thread waits for progress. */
-#define LIMIT_NS 10000000000ull
+/* Seconds until running kernels are aborted, and until they must then have ended. */
+#define BOUND_S (et_env.testpmd ? 150u : 25u)
+#define GRACE_S 10u
+/* How long a thread waits for progress. On a busy machine testpmd may not poll for seconds. */
+#define LIMIT_NS (et_env.testpmd ? 60000000000ull : 10000000000ull)
+/* Packets on the way to testpmd and back, less than its ring has slots. */
+#define ET_TESTPMD_WINDOW 400u
 
 struct et_env et_env;
 static char complaint[300];
@@ -111,17 +114,17 @@ static void start(struct doca_ctx *ctx)
 	ET_REQUIRE(!doca_ctx_set_datapath_on_gpu(ctx, et_env.gpu) && !doca_ctx_start(ctx));
 }
 
-static void open_rxq(struct et_queues *q, const struct et_case *c, enum doca_gpu_mem_type mem)
+static void open_rxq(struct et_queues *q, const struct et_case *c)
 {
 	struct gdk_eth_match match = { .value.ether_type = 0 };
-	const uint32_t head[2] = { et_word(0, 0), et_word(0, 1) };
+	const uint32_t head[2] = { et_word(0, 0, et_env.testpmd), et_word(0, 1, et_env.testpmd) };
 	const uint32_t bytes = c->rx_num * ET_SLOT;
 	doca_error_t err;
 
 	ET_REQUIRE(!doca_eth_rxq_create(et_env.dev, c->rx_num, ET_SLOT, &q->rxq));
 	q->rx_map = map(bytes, c->packets_on_gpu, &q->rx_buf);
 	ET_REQUIRE(!doca_eth_rxq_set_pkt_buf(q->rxq, q->rx_map, 0, bytes));
-	ET_REQUIRE(!doca_eth_rxq_gpu_set_rq_mem_type(q->rxq, mem));
+	ET_REQUIRE(!doca_eth_rxq_gpu_set_rq_mem_type(q->rxq, c->mem));
 	start(doca_eth_rxq_as_doca_ctx(q->rxq));
 	memcpy(match.value.dst_mac, head, 6);
 	memset(match.mask.dst_mac, 0xff, 6);
@@ -133,13 +136,13 @@ static void open_rxq(struct et_queues *q, const struct et_case *c, enum doca_gpu
 	ET_REQUIRE(!err);
 }
 
-static void open_txq(struct et_queues *q, const struct et_case *c, enum doca_gpu_mem_type mem)
+static void open_txq(struct et_queues *q, const struct et_case *c)
 {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 
 	ET_REQUIRE(!doca_eth_txq_create(et_env.dev, c->depth, &q->txq));
 	ET_REQUIRE(!doca_eth_txq_gpu_set_completion_on_gpu(q->txq));
-	ET_REQUIRE(!doca_eth_txq_gpu_set_sq_mem_type(q->txq, mem));
+	ET_REQUIRE(!doca_eth_txq_gpu_set_sq_mem_type(q->txq, c->mem));
 	ET_REQUIRE(!gdk_eth_txq_set_nic_handler(q->txq, c->handler));
 	start(doca_eth_txq_as_doca_ctx(q->txq));
 	ET_REQUIRE(!gdk_eth_txq_get_nic_handler(q->txq, &handler, NULL, 0));
@@ -164,8 +167,6 @@ static void preset(struct doca_gpu_eth_txq *txq, struct doca_gpu_eth_rxq *rxq, u
 
 void et_open(struct et_queues *q, const struct et_case *c, struct et_job *job)
 {
-	const enum doca_gpu_mem_type mem = c->queues_on_gpu ? DOCA_GPU_MEM_TYPE_GPU
-							    : DOCA_GPU_MEM_TYPE_CPU_GPU;
 	uint32_t key;
 
 	*job = (struct et_job){ .how = c->how,
@@ -178,7 +179,8 @@ void et_open(struct et_queues *q, const struct et_case *c, struct et_job *job)
 				.rounds = c->rounds,
 				.notify = c->notify,
 				.each = c->each,
-				.window = c->rx_num / 2,
+				.window = et_env.testpmd ? ET_TESTPMD_WINDOW : c->rx_num / 2,
+				.swapped = et_env.testpmd,
 				.max_pkts = c->max_pkts,
 				.first_tx = c->preset,
 				.first_rx = c->preset,
@@ -186,8 +188,8 @@ void et_open(struct et_queues *q, const struct et_case *c, struct et_job *job)
 				.sent = et_env.sent_gpu,
 				.got = et_env.got_gpu };
 	memset(q, 0, sizeof(*q));
-	open_rxq(q, c, mem);
-	open_txq(q, c, mem);
+	open_rxq(q, c);
+	open_txq(q, c);
 	q->tx_map = map((size_t)et_packets(job) * ET_SLOT, c->packets_on_gpu, &q->tx_buf);
 	ET_REQUIRE(!doca_mmap_get_mkey(q->tx_map, et_env.dev, &key));
 	q->result = alloc_clear(sizeof(*q->result));
@@ -220,6 +222,8 @@ void et_close(struct et_queues *q)
 int et_launch(const struct et_job *job, bool send, bool recv)
 {
 	ET_REQUIRE(job->blocks * job->threads <= ET_MAX_THREADS);
+	/* A multi-packet send of a warp has packets from all parts of its round. */
+	ET_REQUIRE(job->each == 1 || job->window >= job->blocks * job->threads * job->each);
 	for (uint32_t i = 0; i < ET_MAX_THREADS; i++) {
 		if (send)
 			__atomic_store_n(&et_env.sent[i], ET_RUNNING, __ATOMIC_RELAXED);
@@ -261,7 +265,7 @@ int et_wait(struct et_queues *q)
 	(void)et_gpu_copy(&r, q->result, sizeof(r));
 	(void)gdk_eth_txq_abort(q->txq);
 	(void)gdk_eth_rxq_abort(q->rxq);
-	et_complain("still running after %d s: %llu slots reserved, %llu complete, %llu packets "
+	et_complain("still running after %u s: %llu slots reserved, %llu complete, %llu packets "
 		    "received",
 		    BOUND_S, (unsigned long long)tx.reserved, (unsigned long long)tx.completed,
 		    (unsigned long long)r.received);

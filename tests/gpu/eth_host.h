@@ -22,7 +22,7 @@
 #define ET_MAX_THREADS 65536u
 
 struct et_case {
-	const char *name;
+	char name[60];
 	int (*run)(const struct et_case *c);
 	enum et_how how;
 	enum doca_gpu_dev_eth_resource_sharing_mode mode;
@@ -30,7 +30,8 @@ struct et_case {
 	enum doca_gpu_dev_verbs_nic_handler handler;
 	uint32_t blocks, threads, rounds, each, notify, rx_threads;
 	uint32_t depth, rx_num, max_pkts; /* slots of the queues; packets of one receive */
-	bool queues_on_gpu, packets_on_gpu;
+	enum doca_gpu_mem_type mem;	  /* of the queues */
+	bool packets_on_gpu;
 	bool in_turn;	 /* the receiver starts when the sender has ended */
 	uint64_t preset; /* first index of both queues */
 };
@@ -40,6 +41,8 @@ struct et_env {
 	struct doca_gpu *gpu;
 	int *sent, *got;	 /* status words, CPU address */
 	int *sent_gpu, *got_gpu; /* their GPU addresses */
+	uint64_t packets;	 /* of all cases */
+	bool testpmd; /* packets go to dpdk-testpmd, which swaps their addresses and returns them */
 };
 extern struct et_env et_env;
 
@@ -58,8 +61,8 @@ struct et_queues {
 #define ET_REQUIRE(cond) \
 	do { \
 		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
-			exit(1); \
+			et_complain("%s:%d: %s", __FILE__, __LINE__, #cond); \
+			et_die(); \
 		} \
 	} while (0)
 
@@ -82,6 +85,10 @@ int et_wait(struct et_queues *q);
 
 /* The cases for a GPU, or for CPU threads (small). Returns their number. */
 unsigned int et_cases(struct et_case *cases, unsigned int max, bool small);
+
+/* Adds cases, so that each two values of sharing mode, scope, handler, memory and kind of send are
+ * in a case together. */
+void et_table(void (*add)(const char *name, struct et_case c), struct et_case base, bool small);
 
 int et_run_packets(const struct et_case *c);
 int et_run_least(const struct et_case *c);

@@ -2,10 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * usage: eth PCI-ADDRESS [PATTERN...]
- *        eth_kernels_WIDTH [PATTERN...]
+ *        eth_kernels_WIDTH [--testpmd] [PATTERN...]
  * Runs the cases whose names match one of the shell patterns (all cases without a pattern) on that
  * GPU, or on CPU threads in warps of WIDTH with fewer packets, and the software NIC. Needs
- * CAP_NET_RAW. The last line of output is "N passed, N failed".
+ * CAP_NET_RAW. --testpmd: runs other cases, whose packets go to dpdk-testpmd on another NIC and
+ * back (tests/eth_testpmd.py). The last line of output is "N passed, N failed".
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static uint64_t since_ns;
 
 static void report(bool ok)
 {
-	printf("%-5s %-44s %8.1f ms%s%s\n", ok ? "ok" : "FAIL", running->name,
+	printf("%-5s %-52s %8.1f ms%s%s\n", ok ? "ok" : "FAIL", running ? running->name : "start",
 	       (double)(et_now_ns() - since_ns) * 1e-6, ok ? "" : ": ", ok ? "" : et_complaint());
 	passed += ok;
 	failed += !ok;
@@ -52,6 +53,9 @@ int main(int argc, char **argv)
 	const char *gpu = "host";
 	char **patterns = argv + 1;
 	const bool small = argc > 0;
+
+	et_env.testpmd = argc > 1 && !strcmp(argv[1], "--testpmd");
+	patterns += et_env.testpmd;
 #else
 	const char *gpu = argv[1];
 	char **patterns = argv + 2;
@@ -74,6 +78,8 @@ int main(int argc, char **argv)
 		report(!running->run(running));
 	}
 	et_env_close();
+	if (et_env.testpmd)
+		printf("%llu packets\n", (unsigned long long)et_env.packets);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed || !passed;
 }

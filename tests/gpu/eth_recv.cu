@@ -29,7 +29,7 @@ __device__ static void take(const struct et_job &j, uint64_t idx)
 	if (!wrong) {
 		wrong = gdk_eth_pkt_bytes(j.rxq, idx) != et_words(number) * 4;
 		for (uint32_t i = 0; i < et_words(number); i++)
-			wrong |= p[i] != et_word(number, i);
+			wrong |= p[i] != et_word(number, i, j.swapped);
 		atomicAdd(&j.seen[number], 1u);
 	}
 	if (wrong) {

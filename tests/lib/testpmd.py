@@ -35,6 +35,16 @@ def file_port(source=None, target=None, queues=1):
     return "--vdev=net_pcap0," + ",".join(parts)
 
 
+def counters(folder):
+    """Counters of a NIC, added up over its processes, without the prefix eth_."""
+    total = {}
+    for path in folder.glob("*.json"):
+        for key, value in json.loads(path.read_text()).items():
+            if key.startswith("eth_") and isinstance(value, int):
+                total[key[4:]] = total.get(key[4:], 0) + value
+    return total
+
+
 class Testpmd:
     """A process on a NIC of its own with the address ip. nic: options of softnic-run; device:
     arguments of DPDK's driver; eal, app: further options of testpmd."""
@@ -150,13 +160,7 @@ class Testpmd:
         return self.counters()
 
     def counters(self):
-        """Counters of the NIC, added up over its processes, without the prefix eth_."""
-        total = {}
-        for path in self.stats_dir.glob("*.json"):
-            for key, value in json.loads(path.read_text()).items():
-                if key.startswith("eth_") and isinstance(value, int):
-                    total[key[4:]] = total.get(key[4:], 0) + value
-        return total
+        return counters(self.stats_dir)
 
     def end(self):
         """Ends the program at once, if it still runs."""
