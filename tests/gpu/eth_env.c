@@ -226,11 +226,10 @@ int et_launch(const struct et_job *job, bool send, bool recv)
 	ET_REQUIRE(job->each == 1 || job->window >= job->blocks * job->threads * job->each);
 	for (uint32_t i = 0; i < ET_MAX_THREADS; i++) {
 		if (send)
-			__atomic_store_n(&et_env.sent[i], ET_RUNNING, __ATOMIC_RELAXED);
+			__atomic_store_n(&et_env.sent[i], ET_RUNNING, __ATOMIC_SEQ_CST);
 		if (recv)
-			__atomic_store_n(&et_env.got[i], ET_RUNNING, __ATOMIC_RELAXED);
+			__atomic_store_n(&et_env.got[i], ET_RUNNING, __ATOMIC_SEQ_CST);
 	}
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return (recv && et_gpu_recv(job)) || (send && et_gpu_send(job))
 		       ? et_complain("the launch failed")
 		       : 0;

@@ -168,7 +168,7 @@ template <int how, scope_type scope> __global__ void kernel(const struct et_job 
 		err = wait_for_hole(j, thread);
 	else
 		err = send_packets<how, scope>(j, thread);
-	*(volatile int *)&j.sent[thread] = err;
+	gdk_any_st32_rel((uint32_t *)&j.sent[thread], (uint32_t)err, GDK_SCOPE_SYS);
 }
 
 } // namespace

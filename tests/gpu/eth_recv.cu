@@ -73,7 +73,7 @@ template <enum doca_gpu_dev_eth_exec_scope exec> __global__ void kernel(const st
 
 	if (threadIdx.x < gdk_eth_size(exec))
 		err = receive<exec>(j);
-	*(volatile int *)&j.got[threadIdx.x] = err;
+	gdk_any_st32_rel((uint32_t *)&j.got[threadIdx.x], (uint32_t)err, GDK_SCOPE_SYS);
 }
 
 } // namespace
