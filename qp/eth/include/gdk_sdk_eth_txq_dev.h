@@ -173,11 +173,11 @@ GDK_FN void gdk_eth_note_time(const struct doca_gpu_eth_txq *txq, uint64_t idx, 
 	gdk_st64(entry, (idx + 1) | GDK_ETH_TIMED, GDK_SCOPE_SYS);
 }
 
-/* Control segment of a WQE of ds segments at idx. flags: SEND_FLAG_NOTIFY or 0. */
-GDK_FN void gdk_eth_ctrl(const struct doca_gpu_eth_txq *txq, void *at, uint64_t idx, uint32_t op,
-			 uint32_t ds, uint32_t flags)
+/* Control segment of a WQE of ds segments at idx. flags: SEND_FLAG_NOTIFY or 0. w: of the queue. */
+GDK_FN void gdk_eth_ctrl_as(const struct doca_gpu_eth_txq *txq, const struct gdk_wqes *w, void *at,
+			    uint64_t idx, uint32_t op, uint32_t ds, uint32_t flags)
 {
-	const uint32_t half = gdk_ldc16(GDK_QP_AT(txq, sq_wqe_mask)) >> 1;
+	const uint32_t half = w->mask >> 1;
 	uint32_t ce = 0;
 
 	if (flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY) {
@@ -186,10 +186,21 @@ GDK_FN void gdk_eth_ctrl(const struct doca_gpu_eth_txq *txq, void *at, uint64_t 
 	} else if (half - ((uint32_t)idx & half) < (ds + 3) / 4) {
 		ce = GDK_CE_ALWAYS; /* as gdk_wqe_signal() */
 	}
-	gdk_st_wqe16(at,
-		     gdk_pack(gdk_bswap32(op | ((uint32_t)idx & 0xffff) << 8),
-			      gdk_ldc32(GDK_QP_AT(txq, sq_num_shift8_be)) | ds << 24),
-		     gdk_pack(ce << 24, 0));
+	gdk_st_wqe16(
+		at,
+		gdk_pack(gdk_bswap32(op | ((uint32_t)idx & 0xffff) << 8), w->qpn8_be | ds << 24),
+		gdk_pack(ce << 24, 0));
+}
+
+GDK_FN void gdk_eth_ctrl(const struct doca_gpu_eth_txq *txq, void *at, uint64_t idx, uint32_t op,
+			 uint32_t ds, uint32_t flags)
+{
+	struct gdk_wqes w;
+
+	w.ring = 0; /* not used */
+	w.mask = gdk_ldc16(GDK_QP_AT(txq, sq_wqe_mask));
+	w.qpn8_be = gdk_ldc32(GDK_QP_AT(txq, sq_num_shift8_be));
+	gdk_eth_ctrl_as(txq, &w, at, idx, op, ds, flags);
 }
 
 GDK_FN void gdk_eth_data(void *at, struct gdk_eth_pkt pkt)
@@ -199,16 +210,21 @@ GDK_FN void gdk_eth_data(void *at, struct gdk_eth_pkt pkt)
 }
 
 /* The Ethernet segment: checksums, no inline header. */
-GDK_FN void gdk_eth_eseg(const struct doca_gpu_eth_txq *txq, void *at)
+GDK_FN uint32_t gdk_eth_cs(const struct doca_gpu_eth_txq *txq)
 {
-	gdk_st_wqe16(at, gdk_pack(0, gdk_ldc32(GDK_TXQ_AT(txq, cs))), 0);
+	return gdk_ldc32(GDK_TXQ_AT(txq, cs));
+}
+
+GDK_FN void gdk_eth_eseg(void *at, uint32_t cs)
+{
+	gdk_st_wqe16(at, gdk_pack(0, cs), 0);
 }
 
 GDK_FN void gdk_eth_send_at(const struct doca_gpu_eth_txq *txq, struct doca_gpu_dev_verbs_wqe *wqe,
 			    uint64_t idx, struct gdk_eth_pkt pkt, uint32_t flags)
 {
 	gdk_eth_ctrl(txq, gdk_seg(wqe, 0), idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND, 3, flags);
-	gdk_eth_eseg(txq, gdk_seg(wqe, 1));
+	gdk_eth_eseg(gdk_seg(wqe, 1), gdk_eth_cs(txq));
 	gdk_eth_data(gdk_seg(wqe, 2), pkt);
 }
 
@@ -270,7 +286,7 @@ GDK_FN int gdk_eth_wqe_empw(const struct doca_gpu_eth_txq *txq, uint64_t idx, ui
 	if (packet == 0) {
 		gdk_eth_ctrl(txq, gdk_seg(wqe, 0), gdk_eth_whole(txq, idx, flags), GDK_OPCODE_EMPW,
 			     2 + n, flags);
-		gdk_eth_eseg(txq, gdk_seg(wqe, 1));
+		gdk_eth_eseg(gdk_seg(wqe, 1), gdk_eth_cs(txq));
 	}
 	gdk_eth_data(gdk_seg(wqe, (packet + 2) % 4), pkt);
 	return 0;
@@ -390,6 +406,51 @@ GDK_SLOW_FN int gdk_eth_in_turn(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt
 	return err;
 }
 
+/* Writes the WQE of a thread in exclusive use, and rings. sys: as in gdk_own_end(). */
+GDK_FN void gdk_eth_own_write(struct doca_gpu_eth_txq *txq, struct gdk_post *p,
+			      struct gdk_eth_pkt pkt, uint32_t flags, uint32_t cs,
+			      struct gdk_how how, int sys)
+{
+	const uint64_t at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
+	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)at;
+
+	gdk_own_prepare(&txq->qp, p, how.opt);
+	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
+	gdk_eth_ctrl_as(txq, &p->wqes, gdk_seg(wqe, 0), p->base, DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND,
+			3, flags);
+	gdk_eth_eseg(gdk_seg(wqe, 1), cs);
+	gdk_eth_data(gdk_seg(wqe, 2), pkt);
+	gdk_own_end(p, how.handler, how.opt, sys);
+}
+
+/* gdk_eth_post() by one thread in exclusive use, without WAIT. As in gdk_op_run(), the common case
+ * has one branch, and its loads are in flight together before it. */
+GDK_FN int gdk_eth_own(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, uint32_t flags,
+		       struct gdk_how how, doca_gpu_dev_eth_ticket_t *ticket)
+{
+	struct doca_gpu_dev_verbs_qp *qp = &txq->qp;
+	const uint32_t cs = gdk_eth_cs(txq);
+	struct gdk_post p;
+	int err;
+
+	GDK_UNSET(p);
+	p.st = gdk_state_of_qp(qp);
+	p.wqes = gdk_wqes_of_qp(qp);
+	p.total = 1;
+	how.handler = gdk_handler_of(qp, how.handler);
+	if (GDK_RARE(gdk_own_plain(qp, &p, 1, how.handler, how.opt))) {
+		*ticket = p.base;
+		err = gdk_own_make_plain(qp, &p, 1, how.handler, how.opt);
+		p.wqes = gdk_wqes_of_qp(qp);
+		if (!err)
+			gdk_eth_own_write(txq, &p, pkt, flags, gdk_eth_cs(txq), how, 1);
+		return err;
+	}
+	*ticket = p.base;
+	gdk_eth_own_write(txq, &p, pkt, flags, cs, how, 0);
+	return 0;
+}
+
 /**
  * Sends one packet for each thread of the group. All threads of a warp or block call this with the
  * same how (WARP and BLOCK scope); each has its own packet and gets its own ticket. A group makes
@@ -401,6 +462,8 @@ GDK_SLOW_FN int gdk_eth_in_turn(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt
 GDK_FN int gdk_eth_send(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, uint32_t flags,
 			struct gdk_how how, doca_gpu_dev_eth_ticket_t *ticket)
 {
+	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
+		return gdk_eth_own(txq, pkt, flags, how, ticket);
 	if (how.exec != GDK_THREAD && GDK_RARE(gdk_eth_too_many(txq, 1, how.exec)))
 		return gdk_eth_in_turn(txq, pkt, flags, 0, 0, how, ticket);
 	return gdk_eth_post(txq, pkt, flags, 0, 0, how, ticket);
