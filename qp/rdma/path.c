@@ -70,7 +70,7 @@ doca_error_t gdk_rdma_port_open(struct doca_rdma *rdma)
 	}
 	if (is_empty(&port->gid)) {
 		gdk_err("%s: GID %u of port %d is empty; call doca_rdma_set_gid_index() with "
-			"another index (`ibv_devinfo -v` lists the GIDs)",
+			"another index (ibv_devinfo -v lists the GIDs)",
 			name, port->gid_index, PORT);
 		return DOCA_ERROR_INVALID_VALUE;
 	}

@@ -306,7 +306,7 @@ GDK_FN int gdk_rdma_recv_status(struct doca_gpu_dev_rdma_r *r)
 	return err;
 }
 
-#define GDK_RDMA_IDLE 16u /* polls without a result, for each poll of a send queue */
+#define GDK_RDMA_IDLE 16u /**< polls without a result, for each poll of a send queue */
 
 /**
  * A poll found nothing. Polls now and then the send queue of a connection, one after the other: if
