@@ -22,6 +22,7 @@
 #define PACKETS	    6000u
 #define THREADS_MAX 40u /* a warp of 32 lanes and one of 8 */
 #define PATTERN	    0x9e3779b97f4a7c15ull
+#define LIMIT_NS    20000000000ull
 
 static struct doca_gpu_eth_rxq rxq;
 static uint64_t packets[NUM][WORDS];
@@ -75,16 +76,20 @@ static void *receiver(void *arg)
 	struct gdk_eth_batch b = { 0, 0 };
 	uint64_t next = 0;
 	uint32_t i;
+	int err;
 
 	gdk_host_enter(&block, rank);
 	while (next < PACKETS) {
 		const uint32_t left = (uint32_t)(PACKETS - next);
 
-		if (gdk_eth_recv(&rxq, run.most < left ? run.most : left, 20000000000ull, run.opt,
-				 run.exec, &b) ||
-		    !b.num || b.first != next) {
-			fprintf(stderr, "doca_eth_recv: no packet %llu\n",
-				(unsigned long long)next);
+		err = gdk_eth_recv(&rxq, run.most < left ? run.most : left, LIMIT_NS, run.opt,
+				   run.exec, &b);
+		if (err || !b.num || b.first != next) {
+			fprintf(stderr,
+				"doca_eth_recv: thread %u of %u, at most %u packets, options 0x%x: "
+				"%d, %u packets from %llu, expected packet %llu\n",
+				rank, run.threads, run.most, run.opt, err, b.num,
+				(unsigned long long)b.first, (unsigned long long)next);
 			exit(1);
 		}
 		for (i = rank; i < b.num; i += run.threads)
