@@ -40,7 +40,8 @@ struct doca_mmap {
 	uint32_t access;
 	struct map_dev *devs; /* in the order in which they were added */
 	bool started;
-	bool remote; /* created from an export */
+	bool half_stopped; /* started, but a failed stop has deregistered some of the regions */
+	bool remote;	   /* created from an export */
 	uint32_t rkey;
 	atomic_uint users; /* buffers and pools in the range */
 	struct export_desc desc;
@@ -65,6 +66,18 @@ static doca_error_t must_be_started(const struct doca_mmap *mmap, const char *fu
 	return DOCA_ERROR_BAD_STATE;
 }
 
+/* Like must_be_started(), and all NICs have a key. */
+static doca_error_t must_have_keys(const struct doca_mmap *mmap, const char *func)
+{
+	doca_error_t err = must_be_started(mmap, func);
+
+	if (err || !mmap->half_stopped)
+		return err;
+	gdk_err("%s: stopping mmap %p has failed, so it lacks keys; call doca_mmap_stop() again",
+		func, (const void *)mmap);
+	return DOCA_ERROR_BAD_STATE;
+}
+
 static struct map_dev *find_dev(const struct doca_mmap *mmap, const struct doca_dev *dev,
 				const char *func)
 {
@@ -82,7 +95,7 @@ static struct map_dev *find_dev(const struct doca_mmap *mmap, const struct doca_
 static doca_error_t find_started(const struct doca_mmap *mmap, const struct doca_dev *dev,
 				 struct map_dev **d, const char *func)
 {
-	doca_error_t err = must_be_started(mmap, func);
+	doca_error_t err = must_have_keys(mmap, func);
 
 	if (err)
 		return err;
@@ -93,7 +106,7 @@ static doca_error_t find_started(const struct doca_mmap *mmap, const struct doca
 doca_error_t gdk_mmap_check(const struct doca_mmap *mmap, const void *addr, size_t len,
 			    const char *func)
 {
-	doca_error_t err = must_be_started(mmap, func);
+	doca_error_t err = must_have_keys(mmap, func);
 	uintptr_t first = (uintptr_t)mmap->addr, at = (uintptr_t)addr;
 
 	if (err)
@@ -361,6 +374,7 @@ static doca_error_t stop(struct doca_mmap *mmap, const char *func)
 		return DOCA_ERROR_IN_USE;
 	}
 	err = unregister(mmap);
+	mmap->half_stopped = err && mmap->started;
 	if (!err)
 		mmap->started = false;
 	return err;

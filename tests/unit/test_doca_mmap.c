@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "doca_buf_inventory.h"
 #include "doca_mmap.h"
 #include "doca_rdma_bridge.h"
 #include "doca_base_rig.h"
@@ -208,6 +209,43 @@ Test(doca_mmap, a_foreign_description_is_refused)
 	REFUSED(DOCA_ERROR_INVALID_VALUE, "expected bytes of doca_mmap_export_rdma()",
 		doca_mmap_create_from_export(NULL, desc, 32, dev, &mmap));
 	cr_expect_null(mmap);
+	cr_expect_eq(doca_dev_close(dev), DOCA_SUCCESS);
+}
+
+/* The second NIC refuses to deregister the memory, so the first has no key any more. */
+Test(doca_mmap, a_stop_that_fails_leaves_no_key)
+{
+	struct doca_dev *dev = rig_open(), *other = rig_open();
+	struct doca_mmap *mmap = make(dev, mem, RDMA_WR);
+	struct doca_buf_inventory *inv;
+	struct doca_buf *buf;
+	const void *desc;
+	uint32_t key;
+	size_t len;
+
+	nicfail_find();
+	cr_assert_eq(doca_buf_inventory_create(1, &inv), DOCA_SUCCESS);
+	cr_assert_eq(doca_buf_inventory_start(inv), DOCA_SUCCESS);
+	cr_assert_eq(doca_mmap_add_dev(mmap, other), DOCA_SUCCESS);
+	cr_assert_eq(doca_mmap_start(mmap), DOCA_SUCCESS);
+	nicfail_next(0, 0, 0, 2);
+	REFUSED(DOCA_ERROR_DRIVER, "cannot deregister", doca_mmap_stop(mmap));
+	nicfail_next(0, 0, 0, 0);
+	REFUSED(DOCA_ERROR_BAD_STATE, "call doca_mmap_stop() again",
+		doca_mmap_get_mkey(mmap, dev, &key));
+	REFUSED(DOCA_ERROR_BAD_STATE, "call doca_mmap_stop() again",
+		doca_mmap_get_mkey(mmap, other, &key));
+	REFUSED(DOCA_ERROR_BAD_STATE, "call doca_mmap_stop() again",
+		doca_mmap_export_rdma(mmap, dev, &desc, &len));
+	REFUSED(DOCA_ERROR_BAD_STATE, "call doca_mmap_stop() again",
+		doca_buf_inventory_buf_get_by_addr(inv, mmap, mem, LEN, &buf));
+	REFUSED(DOCA_ERROR_BAD_STATE, "is started", doca_mmap_set_memrange(mmap, mem, LEN));
+	cr_expect_eq(doca_mmap_stop(mmap), DOCA_SUCCESS);
+	cr_assert_eq(doca_mmap_start(mmap), DOCA_SUCCESS);
+	cr_expect_eq(doca_mmap_get_mkey(mmap, dev, &key), DOCA_SUCCESS);
+	cr_expect_eq(doca_mmap_destroy(mmap), DOCA_SUCCESS);
+	cr_expect_eq(doca_buf_inventory_destroy(inv), DOCA_SUCCESS);
+	cr_expect_eq(doca_dev_close(other), DOCA_SUCCESS);
 	cr_expect_eq(doca_dev_close(dev), DOCA_SUCCESS);
 }
 
