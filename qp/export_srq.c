@@ -194,6 +194,10 @@ static doca_error_t check_cq(const struct doca_verbs_srq *srq, const doca_verbs_
 			"receives",
 			srq->srqn, cq->cqn, cq->cqe_num, srq->num);
 		return DOCA_ERROR_INVALID_VALUE;
+	} else if (atomic_load(&cq->exported)) {
+		why = "an exported QP uses it, and finds its WQEs by the index of a CQE: give the "
+		      "QPs of the SRQ a receive CQ of their own";
+		err = DOCA_ERROR_IN_USE;
 	} else if (!cq->overrun_ignore) {
 		why = "it does not ignore overruns, and gdk_srq_poll() does not tell the NIC which "
 		      "entries are consumed";

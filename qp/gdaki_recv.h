@@ -133,6 +133,8 @@ doca_error_t gdk_verbs_unexport_srq(struct doca_verbs_srq *srq);
  *        entries are consumed
  * @retval DOCA_ERROR_INVALID_VALUE the CQ is too small, or in memory of another GPU than the SRQ's
  *         export
+ * @retval DOCA_ERROR_IN_USE the CQ belongs to an exported QP, as its send CQ or as that of an
+ *         exported receive queue
  * @retval DOCA_ERROR_NOT_FOUND the SRQ is not exported
  * @retval DOCA_ERROR_NOT_SUPPORTED the CQ is collapsed, does not ignore overruns, belongs to the
  *         DOCA SDK, or is in internal host memory and the SRQ is exported to a GPU

@@ -361,6 +361,22 @@ Test(verbs_srq, receive_cqs_must_fit_the_srq)
 	close_rmp(&r);
 }
 
+/* The QP finds its WQEs by the index of a CQE, so CQEs of the SRQ must not be among them. */
+Test(verbs_srq, the_cq_of_an_exported_qp_does_not_fit)
+{
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct doca_gpu_dev_verbs_cq cq;
+	struct rmp r;
+
+	open_rmp(&r, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS);
+	e2e_qp_open(&r.nic, &r.tx, E2E_DB, 64);
+	cr_assert_eq(gdk_verbs_export_srq(r.nic.gpu, r.srq, &dev), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_srq_get_cq_dev(r.srq, r.tx.hl->cq_sq, &cq), DOCA_ERROR_IN_USE);
+	cr_assert_eq(gdk_verbs_unexport_srq(r.srq), DOCA_SUCCESS);
+	e2e_qp_close(&r.tx);
+	close_rmp(&r);
+}
+
 Test(verbs_srq, linked_lists_are_not_exported)
 {
 	struct doca_gpu_dev_verbs_qp *dev;
