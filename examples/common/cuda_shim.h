@@ -217,6 +217,9 @@ typedef struct CUstream_st *cudaStream_t;
 template <typename Kernel, typename... Args>
 void gdk_launch_on(cudaStream_t stream, dim3 grid, dim3 block, Kernel kernel, Args... args)
 {
+	if (stream && stream->grid)
+		stream->grid->wait();
+
 	auto g = gdk_launch_async(grid, block, kernel, args...);
 
 	if (stream)

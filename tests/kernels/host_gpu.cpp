@@ -4,8 +4,34 @@
  * one grid at a time, and memory that both sides address. */
 #include "../../examples/common/cuda_shim.h"
 #include "../gpu/device.h"
+#include "host_gpu.h"
+
+#include <unistd.h>
+
+#define FIRST_MS 50
 
 static struct CUstream_st stream;
+static std::atomic<int> begun, overlap;
+
+static void first_kernel(int ms)
+{
+	for (; ms && !begun; ms--)
+		usleep(1000);
+	overlap = begun.load();
+}
+
+static void second_kernel(int)
+{
+	begun = 1;
+}
+
+int host_gpu_overlaps(void)
+{
+	GDK_LAUNCH(first_kernel, 1, 1, &stream, FIRST_MS);
+	GDK_LAUNCH(second_kernel, 1, 1, &stream, 0);
+	stream.grid->wait();
+	return overlap;
+}
 
 int gt_gpu_open(const char *)
 {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../gpu/device_host.h"
+#include "host_gpu.h"
 
 #define MAX_CASES 1000
 
@@ -47,6 +48,10 @@ int main(int argc, char **argv)
 	struct gt_env env;
 
 	(void)argc;
+	if (host_gpu_overlaps()) {
+		puts("FAIL  a kernel begins before the previous kernel of its stream has ended");
+		return 1;
+	}
 	gt_env_open(&env, "host");
 	for (i = 0; i < n; i++) {
 		if (!selected(&cases[i], argv + 1))
