@@ -160,7 +160,8 @@ GDK_FN void doca_gpu_dev_verbs_wqe_prepare_recv(struct doca_gpu_dev_verbs_qp *qp
 
 /**
  * Posts a receive with a buffer of size bytes, at most 1 GiB (otherwise -EINVAL); 0: without a
- * buffer. out_ticket is for doca_gpu_dev_verbs_recv_wait(); it is also the index of the CQE.
+ * buffer. out_ticket is for doca_gpu_dev_verbs_recv_wait(); it is also the index of the CQE. In
+ * sharing mode EXCLUSIVE the caller has written all receives that it reserved before.
  */
 template <GDK_TEMPLATE_MODE, GDK_TEMPLATE_HANDLER, GDK_TEMPLATE_EXEC>
 GDK_FN int doca_gpu_dev_verbs_recv(struct doca_gpu_dev_verbs_qp *qp,

@@ -14,7 +14,9 @@
  *
  * gdk_rq_submit() offers slots that are marked ready, without a gap. If its index is above all
  * reserved slots, it reserves the slots from there up to its index and marks them ready: the caller
- * has written them, now or in an earlier lap of the ring.
+ * has written them, now or in an earlier lap of the ring. Neither it nor a wait offers a slot that
+ * is reserved and not marked. In exclusive use gdk_recv() does, as each post of exclusive use rings
+ * all slots below it: the caller marks what it has reserved before it calls gdk_recv().
  *
  * If a receive fails or a wait for it ends with an error, the whole QP has ended, as after a failed
  * send. Waits for receives return that status, too.
@@ -120,6 +122,16 @@ GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode
 	return GDK_RARE(err && gdk_qp_status(rq)) ? gdk_rq_ended(qp, err) : err;
 }
 
+/* Marks [from, to] with the device struct of the receive queue. `marked` stays 0: a wait in
+ * exclusive use would offer all slots below it, also those that are not marked. */
+GDK_FN void gdk_rq_mark(const struct doca_gpu_dev_verbs_qp *rq, uint64_t from, uint64_t to,
+			gdk_mode_t mode)
+{
+	gdk_mark_ready(rq, from, to, mode, GDK_DB);
+	if (mode == GDK_EXCLUSIVE)
+		gdk_st64(&gdk_state_of_qp(rq)->marked, 0, GDK_SCOPE_THREAD);
+}
+
 /* As gdk_mark_ready(): [from, to] are written. */
 GDK_FN void gdk_rq_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to,
 			      gdk_mode_t mode)
@@ -127,7 +139,7 @@ GDK_FN void gdk_rq_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t f
 	const struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
 
 	if (rq)
-		gdk_mark_ready(rq, from, to, mode, GDK_DB);
+		gdk_rq_mark(rq, from, to, mode);
 }
 
 /* Raises rq_wqe_pi of the caller's device struct to the index of a submit. */
@@ -182,7 +194,7 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 			return gdk_debug_above(st, pi);
 	from = gdk_max64(gdk_rsvd_index(rq), pi, scope);
 	if (from < pi)
-		gdk_mark_ready(rq, from, pi - 1, how.mode, GDK_DB);
+		gdk_rq_mark(rq, from, pi - 1, how.mode);
 	gdk_rq_ring(st, pi, how.mode);
 	gdk_rq_store_pi(qp, pi, how.mode);
 	return 0;
@@ -245,9 +257,10 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 
 /*
  * Posts a receive of up to 1 GiB for each thread of the group; size 0: without a buffer. *ticket is
- * for gdk_recv_wait(). If the ring is full, waits until a receive is complete. Returns 0, -EINVAL
- * if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the status that ended
- * the QP. All threads of a warp or block must pass valid sizes or none.
+ * for gdk_recv_wait(). In exclusive use the caller has written all slots below. If the ring is
+ * full, waits until a receive is complete. Returns 0, -EINVAL if size is too large, -EOPNOTSUPP if
+ * the receive queue is not exported, or the status that ended the QP. All threads of a warp or
+ * block must pass valid sizes or none.
  */
 GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)

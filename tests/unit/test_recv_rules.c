@@ -15,6 +15,15 @@ static const struct doca_gpu_dev_verbs_addr nothing;
 static struct recv_rig r;
 static int modes[] = { E2E_EXCL, CTA, E2E_MODE };
 
+ParameterizedTestParameters(recv_rules, a_receive_behind_an_unmarked_slot_is_not_offered)
+{
+	/* not in exclusive use, where it vouches for the slot */
+	return cr_make_param_array(int, modes + 1, 2);
+}
+ParameterizedTestParameters(recv_rules, a_wait_offers_no_unmarked_slot)
+{
+	return cr_make_param_array(int, modes, 3);
+}
 ParameterizedTestParameters(recv_rules, offers_what_is_marked_without_a_gap)
 {
 	return cr_make_param_array(int, modes, 3);
@@ -97,6 +106,51 @@ ParameterizedTest(const int *mode, recv_rules, offers_what_is_marked_without_a_g
 			cr_assert_eq(message(idx + i, (uint32_t)i + 1, *mode), i + 1);
 	}
 	recv_rig_close(&r);
+}
+
+ParameterizedTest(const int *mode, recv_rules, a_receive_behind_an_unmarked_slot_is_not_offered)
+{
+	uint64_t idx, ticket;
+
+	open_rig(8);
+	for (uint64_t lap = 0; lap < 5; lap++) {
+		cr_assert_eq(gdk_rq_reserve(r.b.dev, 2, (gdk_mode_t)*mode, 0, &idx), 0);
+		mark(idx + 1, idx + 1, *mode);
+		cr_assert_eq(gdk_recv(r.b.dev, recv_at(&r.b, 0), 64, &ticket, how_of(*mode)), 0);
+		cr_assert_eq(ticket, idx + 2);
+		cr_assert_eq(recv_dbrec(&r.b), idx, "the NIC would use slot %lu", idx);
+		mark(idx, idx, *mode);
+		cr_assert_eq(submit(idx + 3, *mode), idx + 3);
+		for (uint64_t i = 0; i < 3; i++)
+			cr_assert_eq(message(idx + i, 4, *mode), 4);
+	}
+	recv_rig_close(&r);
+}
+
+/* Slot 0 is reserved and not marked; by_submit: a submit vouches for slots 2 to 4. */
+static void wait_behind_a_gap(bool by_submit, int mode)
+{
+	const uint64_t last = by_submit ? 4 : 1;
+	struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
+	uint64_t idx;
+
+	open_rig(8);
+	cr_assert_eq(gdk_verbs_qp_set_wait_limit(r.b.ex, 20000000), DOCA_SUCCESS);
+	cr_assert_eq(gdk_rq_reserve(r.b.dev, 2, (gdk_mode_t)mode, 0, &idx), 0);
+	mark(1, 1, mode);
+	if (by_submit)
+		cr_assert_eq(submit(5, mode), 0);
+	cr_assert_neq(gdk_recv_wait(r.b.dev, last, nothing, DOCA_GPUNETIO_VERBS_MCST_DISABLED,
+				    (gdk_mode_t)mode, &cqe),
+		      0);
+	cr_assert_eq(recv_dbrec(&r.b), 0, "the NIC would use slot 0");
+	recv_rig_close(&r);
+}
+
+ParameterizedTest(const int *mode, recv_rules, a_wait_offers_no_unmarked_slot)
+{
+	wait_behind_a_gap(false, *mode);
+	wait_behind_a_gap(true, *mode);
 }
 
 /* A submit that came too early is served by the thread that marks the missing slot. */
