@@ -81,7 +81,7 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
  * Frees memory of doca_gpu_mem_alloc(). Destroy the umems in it first: the function does not check
  * for them. Any thread may call this.
  *
- * CUDA waits for all running kernels when memory is returned to it. So blocks of up to 16 MiB,
+ * CUDA waits for all running kernels when memory is returned to it. So blocks of up to 32 MiB,
  * 1 GiB in all, are kept for later allocations until the GPU is closed. The function returns larger
  * blocks to CUDA and then waits.
  *

@@ -13,7 +13,9 @@
 #include "core/gpu/gpu_cuda.h"
 #include "core/log.h"
 
-#define BLOCK_MAX ((size_t)16 << 20) /* larger than the slabs and rings of queue pairs */
+/* More than the queues of one QP: 16 MiB for 32768 receives of 512 bytes, and 2 MiB each for the
+ * send queue and the two CQs. */
+#define BLOCK_MAX ((size_t)32 << 20)
 #define KEPT_MAX  ((size_t)1 << 30)
 
 struct gdk_kept {

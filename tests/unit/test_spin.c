@@ -54,6 +54,26 @@ Test(spin, nor_if_cuda_aligns_blocks_to_512_bytes, .timeout = 60)
 	life();
 }
 
+/* 32768 send slots, 32768 receives of 512 bytes, and their CQs. */
+Test(spin, nor_do_the_largest_queues, .timeout = 60)
+{
+	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 32768, .receive_max_sges = 32 };
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .nic_handler = E2E_DB, .sq_nwqe = 32768 };
+	struct doca_gpu_verbs_qp_hl *qps[2];
+
+	open_gpu();
+	attr.gpu_dev = nic.gpu;
+	attr.net_dev = nic.dev;
+	standin_cuda_spin(1);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, 0, &qps[i]), DOCA_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(doca_gpu_verbs_destroy_qp_hl(qps[i]), DOCA_SUCCESS);
+	cr_expect_eq(standin_cuda_waits(), 0);
+	standin_cuda_spin(0);
+	close_gpu();
+}
+
 static void *alloc(size_t size, enum doca_gpu_mem_type type, void **cpu)
 {
 	void *ptr = NULL;
@@ -98,7 +118,7 @@ Test(spin, kept_memory_is_bounded)
 
 	open_gpu();
 	before = standin_cuda_live();
-	drop(alloc(17 * MIB, DOCA_GPU_MEM_TYPE_CPU_GPU, &cpu)); /* a large block is not kept */
+	drop(alloc(33 * MIB, DOCA_GPU_MEM_TYPE_CPU_GPU, &cpu)); /* a large block is not kept */
 	cr_expect_eq(standin_cuda_live(), before);
 	for (int i = 0; i < 80; i++)
 		blocks[i] = alloc(16 * MIB, DOCA_GPU_MEM_TYPE_CPU_GPU, &cpu);
