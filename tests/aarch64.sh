@@ -133,7 +133,7 @@ build() {
 	local targets="all" opt="-O1 -Wno-maybe-uninitialized" name # compiles in half the time
 	# qemu executes races in x86-64's order, as `make test` has them: a quarter of them is enough.
 	local fewer="-DRACE_ROUNDS=5000 -DSHARED_WQES=384"
-	local some="EXAMPLE_NAMES=hello_put gpunetio_verbs_put_bw gpunetio_doctor"
+	local some="EXAMPLE_NAMES=hello_put gpunetio_verbs_put_bw gpunetio_echo gpunetio_doctor"
 	[ "$what" != all ] || targets="all standins" opt='' some='' fewer=''
 	for name in $units; do targets="$targets $arm/tests/$name"; done
 	for name in $threads; do targets="$targets $arm/thread/$name"; done
