@@ -99,6 +99,9 @@ Test(doca_rdma_errors, waits_for_other_connections_work_after_one_has_ended)
 	OK(send_strong(0, 8)); /* no receive: until the time limit */
 	OK(doca_gpu_dev_rdma_commit_strong(r.a.dev, 0));
 	OK(gdk_rdma_set_wait_limit(r.a.rdma, SHORT_NS));
+	cr_assert_eq(doca_gpu_dev_rdma_wait_all(r.a.dev, &num), DOCA_ERROR_TIME_OUT);
+	cr_assert_eq(num, 0);
+	OK(gdk_rdma_set_wait_limit(r.a.rdma, GDK_WAIT_LIMIT_NS));
 	for (uint32_t i = 0; i < 100; i++) {
 		const uint32_t conn = 1 + i % 2;
 
