@@ -87,6 +87,7 @@ GDK_FN int gdk_eth_post(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, ui
 			doca_gpu_dev_eth_ticket_t *ticket)
 {
 	const uint32_t alone = how.exec == GDK_THREAD, lead = waits ? 1 : 0;
+	const uint32_t cs = gdk_eth_cs(txq);
 	struct gdk_post p;
 	uint64_t at;
 	int err;
@@ -100,7 +101,7 @@ GDK_FN int gdk_eth_post(struct doca_gpu_eth_txq *txq, struct gdk_eth_pkt pkt, ui
 	if (waits && (alone || p.rank == 0))
 		gdk_eth_wait_at(txq, gdk_get_wqe_ptr(&txq->qp, alone ? p.idx : p.base),
 				alone ? p.idx : p.base, when, 0);
-	gdk_eth_send_at(txq, gdk_get_wqe_ptr(&txq->qp, at), at, pkt, flags);
+	gdk_eth_send_at(txq, &p.wqes, at, pkt, flags, cs);
 	if (waits && (alone || p.rank == 0) && flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY)
 		gdk_eth_note_time(txq, at, when);
 	gdk_post_end(&p, how);
@@ -131,15 +132,9 @@ GDK_FN void gdk_eth_own_write(struct doca_gpu_eth_txq *txq, struct gdk_post *p,
 			      struct gdk_eth_pkt pkt, uint32_t flags, uint32_t cs,
 			      struct gdk_how how, int sys)
 {
-	const uint64_t at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
-	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)at;
-
 	gdk_own_prepare(&txq->qp, p, how.opt);
 	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
-	gdk_eth_ctrl_as(txq, &p->wqes, gdk_seg(wqe, 0), p->base, DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND,
-			3, flags);
-	gdk_eth_eseg(gdk_seg(wqe, 1), cs);
-	gdk_eth_data(gdk_seg(wqe, 2), pkt);
+	gdk_eth_send_at(txq, &p->wqes, p->base, pkt, flags, cs);
 	gdk_own_end(p, how.handler, how.opt, sys);
 }
 
@@ -223,8 +218,10 @@ GDK_FN int gdk_eth_send_multi(struct doca_gpu_eth_txq *txq, const struct gdk_eth
 	const uint32_t wqes = (total + full - 1) / full, last = total - (wqes - 1) * full;
 	const uint32_t depth = gdk_ldc16(GDK_QP_AT(txq, sq_wqe_mask)) + 1u;
 	const uint32_t slots = (wqes - 1) * gdk_eth_empw_slots(full) + gdk_eth_empw_slots(last);
-	uint32_t j, q, w, n;
+	const uint32_t cs = gdk_eth_cs(txq);
 	struct gdk_post p;
+	uint32_t j, q, w = 0;
+	uint64_t at;
 	int err;
 
 	if (!(gdk_eth_tx_flags(txq) & GDK_ETH_TXF_EMPW))
@@ -235,13 +232,17 @@ GDK_FN int gdk_eth_send_multi(struct doca_gpu_eth_txq *txq, const struct gdk_eth
 	*ticket = p.base + (wqes - 1) * gdk_eth_empw_slots(full);
 	if (err)
 		return err;
-	for (j = 0; j < each; j++) {
-		q = j * lanes + p.rank;
-		w = q / full;
-		n = w + 1 < wqes ? full : last;
-		(void)gdk_eth_wqe_empw(txq,
-				       p.base + w * gdk_eth_empw_slots(full) + (q % full + 2) / 4,
-				       n, q % full, pkts[j], w + 1 < wqes ? 0 : flags);
+	GDK_LOOP
+	for (j = 0, q = p.rank; j < each; j++, q += lanes) {
+		if (q >= full) { /* a warp has fewer lanes than a full WQE has packets */
+			q -= full;
+			w++;
+		}
+		at = p.base + w * gdk_eth_empw_slots(full);
+		if (q == 0)
+			gdk_eth_empw_head(txq, &p.wqes, at, w + 1 < wqes ? full : last,
+					  w + 1 < wqes ? 0 : flags, cs);
+		gdk_eth_data(gdk_eth_seg(&p.wqes, at, 2 + q), pkts[j]);
 	}
 	gdk_post_end(&p, how);
 	return 0;

@@ -206,12 +206,33 @@ GDK_FN void gdk_eth_eseg(void *at, uint32_t cs)
 	gdk_st_wqe16(at, gdk_pack(0, cs), 0);
 }
 
-GDK_FN void gdk_eth_send_at(const struct doca_gpu_eth_txq *txq, struct doca_gpu_dev_verbs_wqe *wqe,
-			    uint64_t idx, struct gdk_eth_pkt pkt, uint32_t flags)
+/* Segment seg of the WQE at idx, which may continue behind the end of the ring. */
+GDK_FN void *gdk_eth_seg(const struct gdk_wqes *w, uint64_t idx, uint32_t seg)
 {
-	gdk_eth_ctrl(txq, gdk_seg(wqe, 0), idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND, 3, flags);
-	gdk_eth_eseg(gdk_seg(wqe, 1), gdk_eth_cs(txq));
+	const uint32_t at = ((uint32_t)idx * 4 + seg) & (w->mask * 4 + 3);
+
+	return (void *)(uintptr_t)(w->ring + (uint64_t)at * 16);
+}
+
+/* Writes a send of one packet. w and cs, that of gdk_eth_cs(), are loaded before the slot is
+ * reserved: a load that follows an atomic operation or a fence misses the first-level cache. */
+GDK_FN void gdk_eth_send_at(const struct doca_gpu_eth_txq *txq, const struct gdk_wqes *w,
+			    uint64_t idx, struct gdk_eth_pkt pkt, uint32_t flags, uint32_t cs)
+{
+	const uint64_t at = w->ring + ((uint64_t)((uint32_t)idx & w->mask) << 6);
+	struct doca_gpu_dev_verbs_wqe *wqe = (struct doca_gpu_dev_verbs_wqe *)(uintptr_t)at;
+
+	gdk_eth_ctrl_as(txq, w, gdk_seg(wqe, 0), idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_SEND, 3, flags);
+	gdk_eth_eseg(gdk_seg(wqe, 1), cs);
 	gdk_eth_data(gdk_seg(wqe, 2), pkt);
+}
+
+/* Writes the first two segments of a multi-packet WQE of n packets. w, cs: see above. */
+GDK_FN void gdk_eth_empw_head(const struct doca_gpu_eth_txq *txq, const struct gdk_wqes *w,
+			      uint64_t idx, uint32_t n, uint32_t flags, uint32_t cs)
+{
+	gdk_eth_ctrl_as(txq, w, gdk_eth_seg(w, idx, 0), idx, GDK_OPCODE_EMPW, 2 + n, flags);
+	gdk_eth_eseg(gdk_eth_seg(w, idx, 1), cs);
 }
 
 GDK_FN void gdk_eth_wait_at(const struct doca_gpu_eth_txq *txq, struct doca_gpu_dev_verbs_wqe *wqe,
@@ -249,8 +270,9 @@ GDK_FN uint64_t gdk_eth_whole(const struct doca_gpu_eth_txq *txq, uint64_t idx, 
 GDK_FN void gdk_eth_wqe_send(const struct doca_gpu_eth_txq *txq, uint64_t idx,
 			     struct gdk_eth_pkt pkt, uint32_t flags)
 {
-	gdk_eth_send_at(txq, gdk_get_wqe_ptr(&txq->qp, idx), gdk_eth_whole(txq, idx, flags), pkt,
-			flags);
+	const struct gdk_wqes w = gdk_wqes_of_qp(&txq->qp);
+
+	gdk_eth_send_at(txq, &w, gdk_eth_whole(txq, idx, flags), pkt, flags, gdk_eth_cs(txq));
 }
 
 /**
@@ -263,18 +285,16 @@ GDK_FN void gdk_eth_wqe_send(const struct doca_gpu_eth_txq *txq, uint64_t idx,
 GDK_FN int gdk_eth_wqe_empw(const struct doca_gpu_eth_txq *txq, uint64_t idx, uint32_t n,
 			    uint32_t packet, struct gdk_eth_pkt pkt, uint32_t flags)
 {
-	struct doca_gpu_dev_verbs_wqe *wqe = gdk_get_wqe_ptr(&txq->qp, idx);
+	const struct gdk_wqes w = gdk_wqes_of_qp(&txq->qp);
 
 	if (!(gdk_eth_tx_flags(txq) & GDK_ETH_TXF_EMPW))
 		return -EOPNOTSUPP;
 	if (n - 1 >= GDK_ETH_EMPW_MAX || packet >= n)
 		return -EINVAL;
-	if (packet == 0) {
-		gdk_eth_ctrl(txq, gdk_seg(wqe, 0), gdk_eth_whole(txq, idx, flags), GDK_OPCODE_EMPW,
-			     2 + n, flags);
-		gdk_eth_eseg(gdk_seg(wqe, 1), gdk_eth_cs(txq));
-	}
-	gdk_eth_data(gdk_seg(wqe, (packet + 2) % 4), pkt);
+	if (packet == 0)
+		gdk_eth_empw_head(txq, &w, gdk_eth_whole(txq, idx, flags), n, flags,
+				  gdk_eth_cs(txq));
+	gdk_eth_data(gdk_eth_seg(&w, idx, (packet + 2) % 4), pkt);
 	return 0;
 }
 
