@@ -36,22 +36,43 @@ static int check_status(const int *status, uint32_t threads, const char *what)
 	return 0;
 }
 
+/* Every packet arrived once. If not: how many did not arrive, and how many more than once, each with
+ * the first of them. */
+static int check_seen(const uint32_t *seen, uint32_t num)
+{
+	uint32_t missing = 0, doubled = 0, first_missing = 0, first_doubled = 0, i;
+
+	for (i = num; i-- > 0;) {
+		if (!seen[i]) {
+			missing++;
+			first_missing = i;
+		} else if (seen[i] > 1) {
+			doubled++;
+			first_doubled = i;
+		}
+	}
+	if (!missing && !doubled)
+		return 0;
+	return et_complain(
+		"of %u packets, %u did not arrive (the first is %u), %u arrived more than "
+		"once (%u)",
+		num, missing, first_missing, doubled, first_doubled);
+}
+
 static int check_packets(const struct et_queues *q, const struct et_job *job)
 {
 	const uint32_t num = et_packets(job);
-	uint32_t *seen = malloc(num * sizeof(*seen)), i;
+	uint32_t *seen = malloc(num * sizeof(*seen));
 	struct et_result r;
+	int rc;
 
 	ET_REQUIRE(seen && !et_gpu_copy(seen, q->seen, num * sizeof(*seen)));
 	ET_REQUIRE(!et_gpu_copy(&r, q->result, sizeof(r)));
-	for (i = 0; i < num && seen[i] == 1; i++)
-		;
-	if (i < num)
-		et_complain("packet %u of %u arrived %u times", i, num, seen[i]);
+	rc = check_seen(seen, num);
 	free(seen);
-	if (i < num)
-		return -1;
-	return r.wrong ? et_complain("%u packets differ, one is %u", r.wrong, r.first_wrong) : 0;
+	if (r.wrong)
+		rc = et_complain("%u packets differ, one is %u", r.wrong, r.first_wrong);
+	return rc;
 }
 
 static int check_counters(const struct et_queues *q, const struct et_job *job)

@@ -12,18 +12,38 @@
 
 #define NS_PER_S 1000000000ull
 
+/* The real-time clock was set back if it is this much behind its last value. */
+#define STEP_NS (NS_PER_S / 10)
+
 /* ts_format of a queue (mlx5_ifc.h) */
 enum { TS_FREE_RUNNING, TS_DEFAULT, TS_REAL_TIME };
 
+/*
+ * Real time at which the current pass began. The thread may be preempted between the two clocks. With
+ * CLOCK_REALTIME read last, the result is then too late, but never later than the real time of this
+ * call; a result that is too early would show packets as sent before their time. Results never fall,
+ * so that a packet is not stamped before the time that let its WAIT end.
+ */
+static uint64_t real_ns(struct sn_eng *e)
+{
+	const uint64_t since = sn_now() - e->now;
+	struct timespec ts;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec - since;
+	if (ns > e->real_ns || e->real_ns - ns > STEP_NS)
+		e->real_ns = ns;
+	return e->real_ns;
+}
+
 uint64_t sn_clock_stamp(struct sn_eng *e, bool real_time)
 {
-	struct timespec ts;
 	uint64_t ns;
 
 	if (!real_time)
 		return e->now;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec - (sn_now() - e->now);
+	ns = real_ns(e);
 	return (ns / NS_PER_S) << 32 | ns % NS_PER_S;
 }
 

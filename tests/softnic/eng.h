@@ -294,6 +294,7 @@ struct sn_eng {
 	struct sn_port ports[SN_PORTS];		 /* hash table with open addressing */
 	struct sn_id_peer id_peers[SN_ID_PEERS]; /* index: last byte of the address % 64 */
 	uint64_t now, passes, last_active, next_sweep, next_probe;
+	uint64_t real_ns; /* last result of the real-time clock (clock.c) */
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
 	unsigned nqps, ncqs, nrts, ndue;     /* ndue: CQs with a delayed event */

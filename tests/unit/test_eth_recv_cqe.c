@@ -248,3 +248,33 @@ Test(eth_recv_cqe, real_time_is_that_of_the_pass)
 	at = real_ns(stamp(2, SN_TS_BOTH));
 	cr_assert(at + 5000000000ull >= before && at + 5000000000ull <= time_of_day());
 }
+
+/* The engine's thread is preempted while it reads the clock. */
+static uint64_t slow_clock(void)
+{
+	const struct timespec pause = { 0, 2000000 };
+	const uint64_t start = time_of_day();
+
+	nanosleep(&pause, NULL);
+	return RIG_CLOCK + time_of_day() - start;
+}
+
+Test(eth_recv_cqe, real_time_is_not_early_after_a_preemption)
+{
+	const uint64_t before = time_of_day();
+
+	sn_clock = slow_clock;
+	cr_assert_geq(real_ns(stamp(2, SN_TS_BOTH)), before);
+}
+
+Test(eth_recv_cqe, real_time_falls_only_if_the_clock_is_set_back)
+{
+	const uint64_t first = real_ns(stamp(2, SN_TS_BOTH));
+	uint64_t later;
+
+	sn_dev->eng->now -= 50000000;
+	cr_assert_eq(real_ns(stamp(2, SN_TS_BOTH)), first);
+	sn_dev->eng->now -= 5000000000ull;
+	later = real_ns(stamp(2, SN_TS_BOTH));
+	cr_assert(later < first && later > first - 5100000000ull);
+}
