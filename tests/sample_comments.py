@@ -3,13 +3,13 @@
 # Copyright (c) gdaki authors
 """Checks the language of comments.
 
-usage: sample_comments.py [SEED]     prints 60 comments drawn at random, for a reader to judge
+usage: sample_comments.py [SEED]     prints 90 comments drawn at random, for a reader to judge
        sample_comments.py --idioms   lists idioms that are hard to understand; exits with 1
                                      if there are any
 
-The sample has 20 comments each of the product (core, umem, uar, cq, qp, doorbell, examples;
-without the device path: *_dev.h of cq, qp and doorbell), of the software NIC and of the tests.
-It contains comments of at least three words in C, C++ and CUDA sources, but no licence lines
+The sample has 30 comments of the device path (*_dev.h of cq, qp and doorbell), and 20 each of the
+rest of the product (core, umem, uar, cq, qp, doorbell, examples), of the software NIC and of the
+tests. It contains comments of at least three words in C, C++ and CUDA sources, but no licence lines
 and no separators. Each is printed with its place and the code after it. The default seed is
 the hash of HEAD.
 
@@ -24,7 +24,7 @@ import sys
 SOURCE = (".c", ".h", ".cu", ".cuh", ".cpp", ".cc")
 PRODUCT = ("core", "umem", "uar", "cq", "qp", "doorbell", "examples")
 DEVICE_PATH = re.compile(r"(cq|qp|doorbell)/\w+_dev\.h$")
-PER_GROUP = 20
+GROUPS = {"device path": 30, "product": 20, "NIC": 20, "tests": 20}
 CODE_LINES = 8
 
 # Comments and literals, in the order in which a C compiler finds them.
@@ -74,9 +74,11 @@ def read(name):
 
 
 def group_of(name):
-    """Returns "product", "NIC" or "tests"; None for a file that is not sampled."""
-    if not name.endswith(SOURCE) or DEVICE_PATH.match(name):
+    """Returns one of GROUPS; None for a file that is not sampled."""
+    if not name.endswith(SOURCE):
         return None
+    if DEVICE_PATH.match(name):
+        return "device path"
     if name.startswith("tests/softnic/"):
         return "NIC"
     top = name.split("/")[0]
@@ -110,16 +112,16 @@ def comments(name):
 
 
 def print_sample(seed):
-    found = {"product": [], "NIC": [], "tests": []}
+    found = {group: [] for group in GROUPS}
     for name in files():
         group = group_of(name)
         if group:
             found[group] += [(name, *c) for c in comments(name)]
     chance = random.Random(seed)
-    print(f"seed {seed}; " + ", ".join(f"{PER_GROUP} of {len(found[g])} in {g}" for g in found))
+    print(f"seed {seed}; " + ", ".join(f"{n} of {len(found[g])} in {g}" for g, n in GROUPS.items()))
     number = 0
     for group, all_comments in found.items():
-        for name, line, comment, code in chance.sample(all_comments, PER_GROUP):
+        for name, line, comment, code in chance.sample(all_comments, GROUPS[group]):
             number += 1
             print(f"\n==== {number} ({group}) {name}:{line}\n{comment}\n---- code\n{code}")
 
@@ -135,7 +137,7 @@ def searched(name):
 
 
 def is_searched(name):
-    if name == "tests/sample_comments.py" or DEVICE_PATH.match(name):
+    if name == "tests/sample_comments.py":
         return False
     return name.endswith(SOURCE + (".def", ".sh", ".py", ".md", ".mk", ".pml", ".txt", ".in")) or \
         os.path.basename(name) == "Makefile" or read(name)[:2] == "#!"
