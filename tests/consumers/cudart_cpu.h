@@ -22,6 +22,7 @@ enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
 enum { CUDA_SUCCESS = 0 };
 typedef int CUresult;
 typedef struct CUevent_st *CUevent;
+typedef CUevent cudaEvent_t;
 typedef struct CUctx_st *CUcontext;
 struct cudaDeviceProp {
 	int major, minor;
@@ -62,12 +63,44 @@ CUresult cuEventDestroy(CUevent event);
 #include <chrono>
 #include <sched.h>
 #include <set>
+#include <string_view>
 
 #include "common/doca_gpunetio_verbs_def.h"
 
 /* A kernel that polls memory lets other CPU threads run. */
 #undef DOCA_GPUNETIO_VOLATILE
-#ifndef CUDART_CPU_ONE_LOAD
+#ifdef CUDART_CPU_BLOCK_LOAD
+/* For kernels in which whole blocks load, as the condition of a loop, what the host stores: all
+ * threads load the same value. CUDART_CPU_BLOCK_LOAD is the text of the expression. Only one block
+ * may do so at a time. */
+template <typename T> struct cudart_block_load {
+	T *word;
+
+	operator T() const
+	{
+		static T value;
+
+		__syncthreads();
+		if (!threadIdx.x)
+			value = *(volatile T *)word;
+		__syncthreads();
+		return value;
+	}
+	T operator=(T v) const
+	{
+		return *(volatile T *)word = v;
+	}
+};
+template <bool Block, typename T> decltype(auto) cudart_access(T &word)
+{
+	sched_yield();
+	if constexpr (Block)
+		return cudart_block_load<T>{ &word };
+	else
+		return (volatile T &)word;
+}
+#define DOCA_GPUNETIO_VOLATILE(x) (cudart_access<std::string_view(#x) == CUDART_CPU_BLOCK_LOAD>(x))
+#elif !defined(CUDART_CPU_ONE_LOAD)
 #define DOCA_GPUNETIO_VOLATILE(x) (*(sched_yield(), (volatile __typeof__(x) *)&(x)))
 #else
 /* For kernels in which whole warps load, as the condition of a loop, and one thread stores: the
