@@ -128,7 +128,8 @@ template <typename T> struct cudart_one_load {
 inline CUstream_st cudart_default;
 #undef GDK_LAUNCH
 #define GDK_LAUNCH(kernel, blocks, threads, stream, ...) \
-	gdk_launch_on((stream) ? (stream) : &cudart_default, blocks, threads, kernel, __VA_ARGS__)
+	gdk_launch_on((stream) ? (stream) : &cudart_default, blocks, threads, \
+		      kernel __VA_OPT__(, ) __VA_ARGS__)
 
 struct CUevent_st {
 	std::chrono::steady_clock::time_point time;

@@ -34,14 +34,12 @@ work_tree "$checkout" holoscan-sdk-4.3.0 "$operator"
 dir=$checkout/$operator/advanced_network/managers/gpunetio
 [ -f "$dir/adv_network_doca_kernels.cu" ] || { echo "$name: no checkout of nvidia-holoscan/holohub given"; exit 77; }
 
-for h in holoscan/holoscan.hpp advanced_network/common.h doca_dpdk.h rte_{eal,ethdev,flow,mbuf,ring}.h; do
-	mkdir -p "$(dirname "$objects/stand_in/$h")"
-	echo "#include \"$PWD/tests/consumers/holohub/stand_in.h\"" >"$objects/stand_in/$h"
-done
-inc=("-I$objects/stand_in" "-I$checkout/$operator" "-I$dir")
-defs=(-DDOCA_ALLOW_EXPERIMENTAL_API -DGDK_DOCA_FLOW_3_2 '-DCUDART_CPU_BLOCK_LOAD="*exit_cond"')
+replace_headers "$objects/stand_in" tests/consumers/holohub/stand_in.h holoscan/holoscan.hpp advanced_network/common.h \
+	doca_dpdk.h rte_{eal,ethdev,flow,mbuf,ring}.h
+options=("-I$objects/stand_in" "-I$checkout/$operator" "-I$dir" -DDOCA_ALLOW_EXPERIMENTAL_API -DGDK_DOCA_FLOW_3_2
+	'-DCUDART_CPU_BLOCK_LOAD="*exit_cond"')
 std=c++20
-build_both "$dir/adv_network_doca_kernels.cu" "$dir/adv_network_doca_mgr_obj.cpp" tests/consumers/holohub/driver.cpp
+build_both "$dir"/adv_network_doca_{kernels.cu,mgr_obj.cpp} tests/consumers/holohub/driver.cpp
 nic=()
 run_both
 exit "$bad"

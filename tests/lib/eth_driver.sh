@@ -22,31 +22,42 @@ work_tree() { # checkout, commit, paths
 	checkout=$objects/tree
 }
 
-# Compiles a file of kernels and C++ files, with the options in the arrays defs and inc and the standard
-# $std: into $objects/cpu/driver for CPU threads, and with nvcc into $objects/gpu/driver.
-build_both() { # file of kernels, C++ files...
-	local f kernels=$1 part libs=("$B"/lib/libgdaki_{flow,eth,doca}.a "$B/lib/libgdaki.a" -lmlx5 -libverbs -lnuma -ldl -lpthread)
-	local all=("-std=$std" -O2 -w "${defs[@]}")
-	local lib=(-Iexamples/common "-I$B/include-doca" "-I$B/include")
-	shift
+# Writes headers that include another one.
+replace_headers() { # folder, the header that they include, their names
+	local h
+	for h in "${@:3}"; do
+		mkdir -p "$(dirname "$1/$h")"
+		echo "#include \"$PWD/$2\"" >"$1/$h"
+	done
+}
+
+# Compiles files of kernels (.cu) and of C++, with the options in the array options and the standard
+# $std: for CPU threads into $objects/cpu/driver, with headers of $objects/cuda in place of CUDA's, and
+# with nvcc into $objects/gpu/driver.
+build_both() { # files
+	local f part libs=("$B"/lib/libgdaki_{flow,eth,doca}.a "$B/lib/libgdaki.a" -lmlx5 -libverbs -lnuma -ldl -lpthread)
+	local all=("-std=$std" -O2 -w "${options[@]}" -Iexamples/common "-I$B/include-doca" "-I$B/include")
 	mkdir -p "$objects/cpu" "$objects/gpu"
 	cuda_headers "$objects/cuda"
-	if [ -z "${GPU_ONLY:-}" ]; then
-		tests/consumers/cpu_launch.py "$kernels" >"$objects/kernels.cpp" || bad=1
-		for f in "$objects/kernels.cpp" "$@"; do
-			try_compile g++ "${all[@]}" -pthread -DGDK_WARP=32 "-I$objects/cuda" "-I$(dirname "$kernels")" "${inc[@]}" "${lib[@]}" \
-				-c -o "$objects/cpu/$(basename "$f").o" "$f"
-		done
-	fi
-	if [ -n "$NVCC" ]; then
-		arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
-		try_compile "$NVCC" "${all[@]}" "-arch=sm_${arch:-90}" "${inc[@]}" "${lib[@]}" -c -o "$objects/gpu/kernels.o" "$kernels"
-		for f; do
-			try_compile g++ "${all[@]}" "${inc[@]}" "${lib[@]}" "-I$cuda/include" -c -o "$objects/gpu/$(basename "$f").o" "$f"
-		done
-	else
-		echo "$name: no nvcc: not compiled for a GPU"
-	fi
+	for f; do
+		[ -z "${GPU_ONLY:-}" ] || break
+		if [[ $f == *.cu ]]; then
+			tests/consumers/cpu_launch.py "$f" >"$objects/cpu/$(basename "$f").cpp" || bad=1
+		else
+			echo "#include \"$(realpath "$f")\"" >"$objects/cpu/$(basename "$f").cpp"
+		fi
+		try_compile g++ "-I$objects/cuda" "-I$(dirname "$f")" "${all[@]}" -pthread -DGDK_WARP=32 \
+			-c -o "$objects/cpu/$(basename "$f").o" "$objects/cpu/$(basename "$f").cpp"
+	done
+	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 2>/dev/null | tr -d .)
+	for f; do
+		[ -n "$NVCC" ] || { echo "$name: no nvcc: not compiled for a GPU"; break; }
+		if [[ $f == *.cu ]]; then
+			try_compile "$NVCC" "${all[@]}" "-arch=sm_${arch:-90}" -c -o "$objects/gpu/$(basename "$f").o" "$f"
+		else
+			try_compile g++ "${all[@]}" "-I$cuda/include" "-I$cuda/include/cccl" -c -o "$objects/gpu/$(basename "$f").o" "$f"
+		fi
+	done
 	[ "$bad" = 0 ] || exit 1
 	for part in cpu gpu; do
 		[ -n "$(ls "$objects/$part")" ] || continue
