@@ -103,15 +103,23 @@ template <bool Block, typename T> decltype(auto) cudart_access(T &word)
 #elif !defined(CUDART_CPU_ONE_LOAD)
 #define DOCA_GPUNETIO_VOLATILE(x) (*(sched_yield(), (volatile __typeof__(x) *)&(x)))
 #else
-/* For kernels in which whole warps load, as the condition of a loop, and one thread stores: the
- * lanes of a warp load the same value, as on a GPU. */
+/* For kernels in which whole warps compare a word with a constant, as the condition of a loop, and
+ * one thread or the CPU stores it: the lanes of a warp load the same value, as on a GPU. */
 template <typename T> struct cudart_one_load {
 	T *word;
 
 	operator T() const
 	{
 		sched_yield();
-		return __shfl_sync(~0u, *(volatile T *)word, 0);
+		return *(volatile T *)word;
+	}
+	bool operator==(int v) const
+	{
+		return __shfl_sync(~0u, T(*this), 0) == T(v);
+	}
+	T operator=(const cudart_one_load &other) const
+	{
+		return *this = T(other);
 	}
 	T operator=(T v) const
 	{
@@ -128,8 +136,15 @@ template <typename T> struct cudart_one_load {
 inline CUstream_st cudart_default;
 #undef GDK_LAUNCH
 #define GDK_LAUNCH(kernel, blocks, threads, stream, ...) \
-	gdk_launch_on((stream) ? (stream) : &cudart_default, blocks, threads, \
+	gdk_launch_on((stream) ? (stream) : &cudart_default, blocks, CUDART_CPU_BLOCK(threads), \
 		      kernel __VA_OPT__(, ) __VA_ARGS__)
+
+/* CUDART_CPU_THREADS: the most threads of a block, for kernels that run with any number. */
+#ifdef CUDART_CPU_THREADS
+#define CUDART_CPU_BLOCK(threads) ((threads) < CUDART_CPU_THREADS ? (threads) : CUDART_CPU_THREADS)
+#else
+#define CUDART_CPU_BLOCK(threads) threads
+#endif
 
 struct CUevent_st {
 	std::chrono::steady_clock::time_point time;

@@ -43,6 +43,12 @@ doca_error_t doca_argp_destroy(void)
 	return DOCA_SUCCESS;
 }
 
+/* There is no option for the version. */
+doca_error_t doca_argp_register_version_callback(doca_argp_param_cb *callback)
+{
+	return callback ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
 doca_error_t doca_argp_param_create(struct doca_argp_param **param)
 {
 	*param = calloc(1, sizeof(**param));

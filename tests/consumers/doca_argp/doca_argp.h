@@ -21,6 +21,7 @@ struct doca_argp_param;
 typedef doca_error_t doca_argp_param_cb(void *param, void *config);
 
 doca_error_t doca_argp_init(const char *program_name, void *config);
+doca_error_t doca_argp_register_version_callback(doca_argp_param_cb *callback);
 doca_error_t doca_argp_start(int argc, char **argv);
 doca_error_t doca_argp_destroy(void);
 doca_error_t doca_argp_param_create(struct doca_argp_param **param);
