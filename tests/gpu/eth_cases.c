@@ -36,8 +36,8 @@ static int check_status(const int *status, uint32_t threads, const char *what)
 	return 0;
 }
 
-/* Every packet arrived once. If not: how many did not arrive, and how many more than once, each with
- * the first of them. */
+/* Every packet arrived once. If not, the complaint has the number of packets that did not arrive,
+ * and of those that arrived more than once, each with the first of them. */
 static int check_seen(const uint32_t *seen, uint32_t num)
 {
 	uint32_t missing = 0, doubled = 0, first_missing = 0, first_doubled = 0, i;

@@ -19,10 +19,10 @@
 enum { TS_FREE_RUNNING, TS_DEFAULT, TS_REAL_TIME };
 
 /*
- * Real time at which the current pass began. The thread may be preempted between the two clocks. With
- * CLOCK_REALTIME read last, the result is then too late, but never later than the real time of this
- * call; a result that is too early would show packets as sent before their time. Results never fall,
- * so that a packet is not stamped before the time that let its WAIT end.
+ * Real time at which the current pass began. The thread may be preempted between the two clocks.
+ * With CLOCK_REALTIME read last, the result is then too late, but never later than the real time of
+ * this call; a result that is too early would show packets as sent before their time. Results never
+ * fall, so that a packet is not stamped before the time that let its WAIT end.
  */
 static uint64_t real_ns(struct sn_eng *e)
 {
