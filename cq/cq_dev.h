@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* CQEs: where they are, whether they have arrived, and what they report. Waiting for them and the
- * completion state of a QP are in wait_dev.h. */
+/* CQEs: their addresses, whether they have arrived, and what they report. wait_dev.h waits for
+ * CQEs, and has the completion state of a QP. */
 #ifndef GDK_CQ_DEV_H
 #define GDK_CQ_DEV_H
 
@@ -10,14 +10,15 @@
 #define GDK_CQE_OPCODE_ERR DOCA_GPUNETIO_IB_MLX5_CQE_REQ_ERR
 #define GDK_SYNDROME_FLUSH 0x05u
 
-/* wqe_counter, opcode and owner bit of a CQE. They are in one 32-bit word, so one load reads values
- * that belong together. */
+/* Three fields of a CQE: wqe_counter, opcode and owner bit. They are in one 32-bit word, so one
+ * load reads values that belong together. */
 struct gdk_cqe_tail {
 	uint16_t counter;
 	uint8_t opcode, owner;
 };
 
-/* Address of that word of an entry, which is less than the number of entries of the CQ. */
+/* Returns the address of the word with these fields, in a CQ entry. `entry` is less than the number
+ * of entries. */
 GDK_FN const uint32_t *gdk_cqe_word(const struct gdk_qp_state *st, uint64_t entry)
 {
 	return (const uint32_t *)(uintptr_t)(gdk_ldc64(&st->cq_ring) + entry * 64 + 60);
@@ -39,10 +40,11 @@ GDK_FN int gdk_cqe_is_error(const struct gdk_cqe_tail *t)
 }
 
 /*
- * Has the CQE with absolute index `at` arrived? The owner bit distinguishes it from the CQE of the
- * lap before, but not from that of two laps before: the caller must know that the CQE of the lap
+ * Returns whether the CQE with absolute index `at`, counted from the creation of the CQ, has
+ * arrived. Stores its fields in *t. The owner bit distinguishes the CQE from that of the lap
+ * before, but not from that of two laps before. So the caller must know that the CQE of the lap
  * before has arrived. This holds for the CQE of a slot that was rung, because the slot was reserved
- * after that CQE.
+ * after the CQE of the lap before had arrived.
  */
 GDK_FN int gdk_cqe_arrived(const struct gdk_qp_state *st, uint64_t at, struct gdk_cqe_tail *t)
 {
@@ -53,10 +55,10 @@ GDK_FN int gdk_cqe_arrived(const struct gdk_qp_state *st, uint64_t at, struct gd
 }
 
 /*
- * Extends the 16-bit counter of a CQE to the index of its slot: the one among the 65536 slots below
- * `rung` that has these 16 bits. rung is stored before the doorbell and loaded after the CQE, so it
- * is above the index; the caller ensures that the distance is less than 65536. Returns 0 if rung
- * is not high enough.
+ * Extends the 16-bit counter of a CQE to the index of its slot: among the 65536 slots below `rung`,
+ * the one whose index has these low 16 bits. `rung` is stored before the doorbell and loaded after
+ * the CQE, so it is above the index. The caller ensures that the distance is less than 65536.
+ * Returns 0 if `rung` is not high enough.
  */
 GDK_FN int gdk_counter_extend(uint64_t rung, uint16_t counter, uint64_t *index)
 {
@@ -66,8 +68,8 @@ GDK_FN int gdk_counter_extend(uint64_t rung, uint16_t counter, uint64_t *index)
 	return rung > back;
 }
 
-/* Number of slots of the completed WQE at index, from its control segment. The segment does not
- * change until `completed` passes index. */
+/* Returns the number of slots of the completed WQE at `index`. The function loads this number from
+ * the control segment, which does not change until `completed` passes `index`. */
 GDK_FN uint32_t gdk_wqe_slots(const struct gdk_qp_state *st, uint64_t index)
 {
 	uint64_t at;
@@ -80,8 +82,9 @@ GDK_FN uint32_t gdk_wqe_slots(const struct gdk_qp_state *st, uint64_t index)
 	return ds > 4 ? (ds + 3) / 4 : 1;
 }
 
-/* Is the error in entry 0 of a collapsed CQ a flush, which follows another error? The entry may
- * change after its tail was read, but only to the flush of a later WQE. */
+/* Returns whether the error CQE in entry 0 of a collapsed CQ is a flush, which follows another
+ * error. The entry may change after the caller has read its opcode, but only to the flush of a
+ * later WQE. */
 GDK_FN int gdk_cqe_is_flush(const struct gdk_qp_state *st)
 {
 	const uint64_t base = gdk_ldc64(&st->cq_ring);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * CQEs as text, for GPU threads (gdk_print_cqe) and for the host (gdk_dump_cqe of
- * host/gdaki.h), and the functions that compose the text of WQEs too. Each field is
- * printed as "name value", with its name in doca_gpunetio_verbs_def.h; numbers that
- * begin with 0x are hexadecimal. Nothing here changes a queue.
+ * CQEs as text, for GPU threads (gdk_print_cqe) and for the host (gdk_dump_cqe of host/gdaki.h).
+ * dump_dev.h composes the text of WQEs with functions of this file. Each field is printed as "name
+ * value", with its name in doca_gpunetio_verbs_def.h; numbers that begin with 0x are hexadecimal.
+ * The functions of this file do not change a queue.
  */
 #ifndef GDK_CQE_TEXT_DEV_H
 #define GDK_CQE_TEXT_DEV_H
 
 #include "../../device/gdk/platform.h"
 
-/* Prints one dump; a program may define it before inclusion. Each dump is one call, so
- * that the output of other threads does not come between its lines. */
+/* GDK_DEBUG_PRINT prints one dump. A program may define it before it includes this file. Each dump
+ * is one call, so that the output of other threads does not come between its lines. */
 #ifndef GDK_DEBUG_PRINT
 #define GDK_DEBUG_PRINT(text) printf("%s", (text))
 #endif
-#define GDK_TEXT_MAX 1024 /* bytes of one dump; longer text is cut */
+#define GDK_TEXT_MAX 1024 /* most bytes of one dump; longer text is cut */
 
 /* ---- text ---- */
 
-/* As in snprintf, len also counts the bytes that did not fit. The text always ends in 0. */
+/* As in snprintf, len also counts the bytes that did not fit. The text always ends with a 0
+ * byte. */
 struct gdk_text {
 	char *buf;
 	size_t size, len;
@@ -60,7 +61,7 @@ GDK_SLOW_FN void gdk_text_dec(struct gdk_text *t, uint64_t v)
 		gdk_text_char(t, (char)('0' + v / unit % 10));
 }
 
-/* At least `digits` digits, without 0x. */
+/* Adds v in hexadecimal, with at least `digits` digits and without 0x. */
 GDK_SLOW_FN void gdk_text_digits(struct gdk_text *t, uint64_t v, int digits)
 {
 	while (digits < 16 && v >> 4 * digits)
@@ -149,7 +150,7 @@ GDK_SLOW_FN const char *gdk_cqe_opcode_name(uint32_t opcode)
 	}
 }
 
-/* Syndromes of error CQEs (PRM, "Completion with error"). */
+/* Returns the text of a syndrome of an error CQE (PRM, "Completion with error"). */
 GDK_SLOW_FN const char *gdk_syndrome_name(uint32_t syndrome)
 {
 	switch (syndrome) {
@@ -191,16 +192,16 @@ GDK_SLOW_FN const char *gdk_syndrome_name(uint32_t syndrome)
 /* The 16-byte segments of a WQE or CQE. A WQE may continue at the start of the ring. */
 struct gdk_wqe_view {
 	const uint8_t *ring;
-	uint64_t first;	   /* segment index of the control segment */
-	uint64_t mask;	   /* segments of the ring - 1 */
-	uint32_t limit;	   /* readable segments */
-	uint32_t ethernet; /* the ring of an Ethernet send queue */
-	uint32_t held;	   /* segments that are copied to seg, from segment base on */
+	uint64_t first;	   /* index of the control segment, in segments */
+	uint64_t mask;	   /* number of segments of the ring, minus 1 */
+	uint32_t limit;	   /* number of segments that may be read */
+	uint32_t ethernet; /* not 0: the ring is an Ethernet send queue */
+	uint32_t held;	   /* number of segments that seg contains, from segment `base` on */
 	uint64_t base;
 	uint64_t seg[GDK_VIEW_SLOTS * 8];
 };
 
-/* Word 0 to 3 of a segment, in CPU order. */
+/* Returns word 0, 1, 2 or 3 of a segment, in CPU order. */
 GDK_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32_t word)
 {
 	const uint8_t *at = v->ring + ((v->first + seg) & v->mask) * 16 + word * 4;
@@ -211,7 +212,7 @@ GDK_FN uint32_t gdk_view_word(const struct gdk_wqe_view *v, uint32_t seg, uint32
 	return gdk_bswap32(gdk_any_ld32((const uint32_t *)(const void *)at, GDK_SCOPE_GPU));
 }
 
-/* Words 2 * half and 2 * half + 1 as one number. */
+/* Returns words 2 * half and 2 * half + 1 of a segment as one number. */
 GDK_FN uint64_t gdk_view_long(const struct gdk_wqe_view *v, uint32_t seg, uint32_t half)
 {
 	return gdk_pack(gdk_view_word(v, seg, 2 * half + 1), gdk_view_word(v, seg, 2 * half));
@@ -282,7 +283,7 @@ GDK_SLOW_FN void gdk_print_cqe64(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	GDK_DEBUG_PRINT(buf);
 }
 
-/* Prints the entry of the CQE with this index, counted from export or reset. */
+/* Prints the CQ entry of the CQE with this index, which is counted from export or reset. */
 GDK_SLOW_FN void gdk_print_cqe(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
 {
 	const uint64_t at = index + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd));

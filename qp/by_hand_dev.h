@@ -2,9 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * The steps of posting as functions of their own, for callers that write WQEs themselves: reserve,
- * mark ready, submit. And DBREC, register, BlueFlame and the proxy's counter one by one, for
- * callers that also order and ring by themselves; those that store a register or the counter raise
- * `rung` first, because completions are computed relative to it.
+ * mark ready, submit. For callers that also order and ring by themselves, other functions store the
+ * DBREC, the register (also by BlueFlame) or the counter of the CPU proxy, one at a time. Functions
+ * that store a register or the counter raise `rung` first, because completions are computed
+ * relative to it.
  */
 #ifndef GDK_BY_HAND_DEV_H
 #define GDK_BY_HAND_DEV_H
@@ -23,10 +24,11 @@ GDK_FN struct doca_gpu_dev_verbs_wqe *gdk_get_wqe_ptr(const struct doca_gpu_dev_
 /* ---- reserve, mark, submit ---- */
 
 /*
- * Reserves n slots; *idx is the first, also when an error is returned: the caller then writes no
- * slot. -EINVAL: n is 0 or exceeds the ring. A wait for free slots that fails ends the QP, because
- * its slots would stay unpublished. If n is more than half of the ring, the last WQE before *idx
- * must generate a CQE: otherwise the wait can end at its time limit only (gdk_op_most()).
+ * Reserves n slots. *idx is the first of them. If an error is returned, *idx is also set, but the
+ * caller writes no slot. Returns -EINVAL if n is 0 or exceeds the ring. If a wait for free slots
+ * fails, the QP ends, because the reserved slots would stay unpublished. If n is more than half of
+ * the ring, the last WQE before *idx must generate a CQE: otherwise the wait can end only at its
+ * time limit (gdk_op_most()).
  */
 GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode, uint32_t opt,
 		       uint64_t *idx)
@@ -48,14 +50,15 @@ GDK_FN int gdk_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t 
 	return base & GDK_FAILED ? gdk_state_status(p.st) : 0;
 }
 
-/* After the end of a QP no slot is published: the caller may have ignored that it got none. */
+/* Returns whether the QP has ended. The caller then publishes no slots, because the program may
+ * have ignored that its reservation failed. */
 GDK_FN int gdk_ended(const struct gdk_qp_state *st, int scope)
 {
 	return gdk_ld64((const uint64_t *)(const void *)&st->status, scope) != 0;
 }
 
-/* Publishes the slots from..to, whose WQEs the caller has written. Does not ring: a later submit,
- * post or wait does. */
+/* Publishes the slots from `from` to `to`, inclusive. The caller has written their WQEs. The
+ * function does not ring: a later submit, post or wait does. */
 GDK_FN void gdk_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to,
 			   gdk_mode_t mode, gdk_handler_t handler)
 {
@@ -78,7 +81,8 @@ GDK_FN void gdk_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from
 }
 
 /* Shared use: reserves and publishes the slots below pi that no thread has reserved. The caller has
- * written them, and knows that they are free. A submit in exclusive use does without. */
+ * written these slots, and knows that they are free. In exclusive use nothing is done, because
+ * gdk_submit() itself publishes all slots below pi. */
 GDK_FN void gdk_vouch(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
 {
 	const int scope = gdk_mode_scope(mode);
@@ -91,15 +95,15 @@ GDK_FN void gdk_vouch(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t 
 		gdk_mark_ready(qp, from, pi - 1, mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
 }
 
-/* Has all slots below pi rung: now, or when the last of them is published. Exclusive use: the
- * caller has written all of them. */
+/* Has all slots below pi rung: now, or when the last of them is published. In exclusive use the
+ * caller has written all of them, and all are rung now. */
 GDK_FN void gdk_submit(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
 
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return;
-	/* The caller may have left out gdk_mark_ready(). */
+	/* The caller may have left out gdk_mark_ready(), so the slots are published here. */
 	if (how.mode == GDK_EXCLUSIVE && !gdk_ended(st, GDK_SCOPE_THREAD))
 		gdk_own_mark(st, gdk_ldc32(&st->depth), gdk_ld64(&st->rung, GDK_SCOPE_THREAD), pi);
 	(void)gdk_slow(st, pi, 0, GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE, how.mode);
@@ -107,15 +111,17 @@ GDK_FN void gdk_submit(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, stru
 
 /* ---- BlueFlame ---- */
 
-/* Counts the BlueFlame doorbell of slot pi - 1, and stores rung and, after a fence, the DBREC. The
- * caller fences, if needed, and stores the register. */
+/* Prepares the BlueFlame doorbell of slot pi - 1: counts the doorbell, stores `rung`, and after a
+ * fence stores the DBREC. The caller then executes a fence, if it is needed, and stores the
+ * register. */
 GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mode)
 {
 	const struct gdk_db db = gdk_db_of(st, pi);
 	const uint32_t flags = gdk_ldc32(&st->flags);
 	uint64_t rung, doorbells;
 
-	/* An atomic addition would make later loads of its line miss the first-level cache. */
+	/* An atomic addition would make later loads of its cache line miss the first-level
+	 * cache. */
 	if (mode == GDK_EXCLUSIVE) {
 		gdk_ld64x2(&st->rung, &rung, &doorbells, GDK_SCOPE_THREAD);
 		gdk_st64x2(&st->rung, pi, doorbells + 1, GDK_SCOPE_THREAD);
@@ -123,13 +129,14 @@ GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mod
 		gdk_red_inc64(&st->doorbells, GDK_SCOPE_GPU);
 		gdk_st64(&st->rung, pi, GDK_SCOPE_GPU);
 	}
-	gdk_nic_fence(flags); /* WQE and rung, then DBREC and register */
+	gdk_nic_fence(flags); /* orders WQE and `rung` before DBREC and register */
 	gdk_dbrec_store(&db);
 }
 
 /*
- * Exclusive use: returns 1 if slot pi - 1 alone is to be rung, on a BlueFlame register. One thread
- * then stores DBREC and register without a fence between them, as in ring_dev.h; a warp has one.
+ * Exclusive use: returns 1, and publishes slot pi - 1, if this slot alone is to be rung and the
+ * queue pair has a BlueFlame register. The caller then stores DBREC and register. One thread needs
+ * no fence between the two (ring_dev.h); gdk_submit_bf_warp() has one.
  */
 GDK_FN int gdk_bf_own(struct gdk_qp_state *st, uint64_t pi)
 {
@@ -141,13 +148,13 @@ GDK_FN int gdk_bf_own(struct gdk_qp_state *st, uint64_t pi)
 		return 0;
 	if (gdk_debug_refuses(st, rung, pi))
 		return 0;
-	/* The caller may have left out gdk_mark_ready(). */
+	/* The caller may have left out gdk_mark_ready(), so the slot is published here. */
 	gdk_own_mark(st, gdk_ldc32(&st->depth), rung, pi);
 	return 1;
 }
 
-/* Shared use: as gdk_bf_own(). Returns 1 if the caller holds the token and DBREC and register are
- * to be stored. Otherwise the slot is rung, or will be, as by GPU_SM_DB. */
+/* As gdk_bf_own(), for shared use. Returns 1 if the caller holds the token and must store DBREC and
+ * register. Otherwise the slot is rung by a store of 8 bytes, as with GPU_SM_DB, now or later. */
 GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 {
 	const uint32_t depth = gdk_ldc32(&st->depth);
@@ -155,14 +162,15 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	uint32_t left;
 
 	gdk_red_max64(&st->wanted, pi, GDK_SCOPE_GPU);
-	gdk_fence_sc(GDK_SCOPE_GPU); /* as in gdk_shared_want() */
+	gdk_fence_sc(GDK_SCOPE_GPU); /* orders `wanted` before `left`: gdk_shared_want() */
 	left = gdk_take(st);
 	if (!left)
 		return 0;
 	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
 	if (left >= GDK_LEFT_OWN) {
 		gdk_plain_clear(st);
-		/* Exclusive use stores DBREC and register without a fence between them. */
+		/* Exclusive use stores DBREC and register without a fence between them, so the last
+		 * doorbell is repeated. */
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
 	}
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||
@@ -170,22 +178,23 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 		(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);
 		return 0;
 	}
-	gdk_fence_acq(GDK_SCOPE_GPU); /* ready bit, then doorbell: gdk_serve() */
+	gdk_fence_acq(GDK_SCOPE_GPU); /* orders the ready bit before the doorbell: gdk_serve() */
 	if (!gdk_debug_refuses(st, rung, pi))
 		return 1;
 	(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);
 	return 0;
 }
 
-/* The register is stored: hands the token on. */
+/* Parks the token at slot pi, after the register store. If that slot is published already, the
+ * caller still holds the token, and rings for the slot. */
 GDK_FN void gdk_bf_end(struct gdk_qp_state *st, uint64_t pi)
 {
 	if (!gdk_park(st, gdk_ldc32(&st->depth), pi))
 		(void)gdk_shared_slow(st, pi, 0, 0, GDK_SERVE);
 }
 
-/* As gdk_submit(). wqe is a copy of the last WQE, in shared memory on a GPU; in other memory the
- * doorbell is that of GPU_SM_DB. */
+/* As gdk_submit(), but rings by BlueFlame. wqe is a copy of the last WQE. On a GPU the copy must be
+ * in shared memory; otherwise the doorbell is that of GPU_SM_DB. */
 GDK_FN void gdk_submit_bf(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, const void *wqe,
 			  struct gdk_how how)
 {
@@ -202,13 +211,14 @@ GDK_FN void gdk_submit_bf(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, c
 	}
 	gdk_bf_announce(st, pi, how.mode);
 	if (!own)
-		gdk_nic_fence(gdk_ldc32(&st->flags)); /* DBREC, then register */
+		gdk_nic_fence(gdk_ldc32(&st->flags)); /* orders DBREC before register */
 	gdk_bf_store(st, wqe, gdk_mode_scope(how.mode));
 	if (!own)
 		gdk_bf_end(st, pi);
 }
 
-/* As gdk_submit_bf(), by all lanes of a warp with the same arguments; wqe may be in any memory. */
+/* As gdk_submit_bf(), but all lanes of a warp call it, with the same arguments. wqe may be in any
+ * memory. */
 GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, const void *wqe,
 			       struct gdk_how how)
 {
@@ -230,7 +240,7 @@ GDK_FN void gdk_submit_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 	}
 	if (gdk_shfl64((uint64_t)copies, 0)) {
 		if (gdk_lane() == 0)
-			gdk_nic_fence(gdk_ldc32(&st->flags)); /* DBREC, then register */
+			gdk_nic_fence(gdk_ldc32(&st->flags)); /* orders DBREC before register */
 		gdk_bf_store_warp(st, words, gdk_mode_scope(how.mode));
 		if (gdk_lane() == 0 && !own)
 			gdk_bf_end(st, pi);
@@ -251,7 +261,7 @@ GDK_FN int gdk_opt_async(uint32_t opt)
 	return GDK_ASYNC_STORE && opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE;
 }
 
-/* Stores the DBREC, ordered after the WQEs: the NIC may read both at any time afterwards. */
+/* Stores the DBREC, ordered after the WQEs. The NIC may read both at any time afterwards. */
 GDK_FN void gdk_update_dbr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uint32_t opt)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
@@ -277,7 +287,7 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
 	if (gdk_debug_refuses_below(st, pi))
 		return;
 	if (gdk_ldc32(&st->flags) & GDK_QPF_RUNG_READ)
-		gdk_nic_fence(gdk_ldc32(&st->flags)); /* WQEs, then rung: gdk_ring() */
+		gdk_nic_fence(gdk_ldc32(&st->flags)); /* orders WQEs before `rung`: gdk_ring() */
 	gdk_red_max64(&st->rung, pi, GDK_SCOPE_GPU);
 	if (gdk_opt_async(opt)) {
 		gdk_mmio_st64_async(db.reg, db.reg_value);
@@ -288,8 +298,9 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
 	gdk_note_doorbell(st);
 }
 
-/* Index after a WQE, which contains 16 bits of its own index. The WQE is at most one lap above
- * rung, or below it. */
+/* Returns the index of the slot after a WQE. The WQE contains the low 16 bits of its own index;
+ * `rung` gives the others, because the WQE is at most one lap above it. If the WQE is below `rung`,
+ * the function returns `rung`. */
 GDK_FN uint64_t gdk_wqe_end(struct gdk_qp_state *st, const void *wqe)
 {
 	const uint32_t first = gdk_any_ld32((const uint32_t *)wqe, GDK_SCOPE_GPU);
@@ -299,7 +310,8 @@ GDK_FN uint64_t gdk_wqe_end(struct gdk_qp_state *st, const void *wqe)
 	return more <= gdk_ldc32(&st->depth) ? rung + more : rung;
 }
 
-/* Returns 0 if the debug build refuses the WQE. */
+/* Raises `rung` to the end of the WQE. Returns 0 if the debug build refuses the WQE; `rung` is then
+ * unchanged. */
 GDK_FN int gdk_bf_by_hand(struct gdk_qp_state *st, const void *wqe)
 {
 	const uint64_t pi = gdk_wqe_end(st, wqe);
@@ -310,8 +322,8 @@ GDK_FN int gdk_bf_by_hand(struct gdk_qp_state *st, const void *wqe)
 	return 1;
 }
 
-/* Copies a WQE to the register, ordered after the stores before. On a GPU it must be in shared
- * memory; otherwise its doorbell is stored. */
+/* Copies a WQE to the register, ordered after all earlier stores. On a GPU the WQE must be in
+ * shared memory; otherwise its 8-byte doorbell is stored. */
 GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
@@ -329,7 +341,7 @@ GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 	gdk_note_doorbell(st);
 }
 
-/* As gdk_ring_bf(), by a warp; wqe may be in any memory. */
+/* As gdk_ring_bf(), but all lanes of a warp call it. wqe may be in any memory. */
 GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
@@ -348,8 +360,9 @@ GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void 
 	gdk_syncwarp();
 }
 
-/* Raises the proxy's counter, ordered after the WQEs. The proxy loads the counter (acquire) and
- * rings, and the NIC then reads the WQEs; so the fence is that before a register. */
+/* Raises the counter of the CPU proxy, ordered after the WQEs. The proxy loads the counter
+ * (acquire) and rings, and then the NIC reads the WQEs. So the fence is the same as before a store
+ * of the register. */
 GDK_FN void gdk_ring_proxy(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);

@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * One-sided operations that increase a counter when they are complete, without any thread: a
- * companion QP executes a WAIT for the operation's CQE, and then an atomic addition to the counter,
- * which is memory like any other.
+ * companion QP executes a WAIT for the CQE of the operation, and then an atomic addition to the
+ * counter. The counter is memory like any other.
  *
- * A WAIT counts CQEs, so every WQE of the main QP must be signalled and have one slot, as those of
- * onesided_dev.h do; otherwise the functions return -ENOTSUP and post nothing.
+ * A WAIT counts CQEs. So every WQE of the main QP must be signalled and have one slot. This holds
+ * for the WQEs of onesided_dev.h. Otherwise the functions return -ENOTSUP and post nothing.
  */
 #ifndef GDK_COUNTER_DEV_H
 #define GDK_COUNTER_DEV_H
@@ -16,13 +16,14 @@
 struct gdk_counter {
 	struct doca_gpu_dev_verbs_qp *companion;
 	struct doca_gpu_dev_verbs_addr raddr; /* the counter, 8 bytes */
-	struct doca_gpu_dev_verbs_addr laddr; /* gets its old value */
-	uint64_t value;			      /* is added */
+	struct doca_gpu_dev_verbs_addr laddr; /* receives the counter's old value */
+	uint64_t value;			      /* is added to the counter */
 };
 
-/* The companion's slots become free when the WQEs that it waits for have been executed. So a
-  * thread that may have to wait for these slots rings the main QP; only an exclusive user knows
-  * that it need not wait. */
+/* Returns `how` for the main QP. The companion's slots become free only when the WQEs of the main
+ * QP that it waits for have been executed. So a thread that may have to wait for these slots rings
+ * the main QP, even if SKIP_DB_RINGING is set. Only a thread in exclusive use knows that it need
+ * not wait. */
 GDK_FN struct gdk_how gdk_counter_how(const struct gdk_counter *c, struct gdk_how how)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(c->companion);
@@ -34,7 +35,7 @@ GDK_FN struct gdk_how gdk_counter_how(const struct gdk_counter *c, struct gdk_ho
 	return how;
 }
 
-/* Has the companion wait for the WQE in slot `slot` of qp, and then count. */
+/* Makes the companion wait for the WQE in slot `slot` of qp, and then add to the counter. */
 GDK_FN int gdk_count(const struct doca_gpu_dev_verbs_qp *qp, uint64_t slot,
 		     const struct gdk_counter *c, struct gdk_how how)
 {
@@ -49,7 +50,7 @@ GDK_FN int gdk_count(const struct doca_gpu_dev_verbs_qp *qp, uint64_t slot,
 	return gdk_op_run(c->companion, &op, &ticket, how);
 }
 
-/* Executes op on qp and counts it. The ticket is that of op. */
+/* Executes op on qp, and adds to the counter when op is complete. The ticket is that of op. */
 GDK_FN int gdk_op_run_counted(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 			      const struct gdk_counter *c, doca_gpu_dev_verbs_ticket_t *ticket,
 			      struct gdk_how how)
@@ -103,7 +104,7 @@ GDK_FN int gdk_get_counter(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev
 	return gdk_op_run_counted(qp, &op, c, ticket, how);
 }
 
-/* Submission to n QPs: see gdk_submit(). */
+/* Calls gdk_submit() for n QPs. */
 GDK_FN void gdk_submit_multi(struct doca_gpu_dev_verbs_qp *const *qps, const uint64_t *pis,
 			     uint32_t n, struct gdk_how how)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The debug build, -DGDK_DEBUG: every WQE is checked before its doorbell. A WQE that is certainly
- * wrong is not rung: a line on the output names the field, and the QP ends with -EINVAL. Without
+ * The debug build (-DGDK_DEBUG) checks every send WQE before its doorbell. A WQE that is certainly
+ * wrong is not rung: a printed line names the field, and the QP ends with -EINVAL. Without
  * GDK_DEBUG none of this is compiled.
  *
- * Addresses and keys can be checked by the NIC only. A key that is probably in the byte order of
- * the CPU is reported by a line, once for each QP (gdk_debug_key()).
+ * Only the NIC can check addresses and keys. A key that is probably in the byte order of the CPU is
+ * reported by a printed line, once for each QP (gdk_debug_key()).
  */
 #ifndef GDK_DEBUG_DEV_H
 #define GDK_DEBUG_DEV_H
@@ -14,13 +14,13 @@
 #include "../../device/gdk/dump_dev.h"
 #include "../../device/gdk/status_dev.h"
 
-#define GDK_DEBUG_MAX_BYTES DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* of one message */
+#define GDK_DEBUG_MAX_BYTES DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of a message */
 
 #ifdef GDK_DEBUG
 #define GDK_CHECKS_WQES 1
 
-/* A WQE that is checked. After its first wrong field, err is the status that has ended the QP, and
- * the other members are not used any more. */
+/* The WQE that is being checked. After the first wrong field, err is the status that has ended the
+ * QP, and the other members are not used any more. */
 struct gdk_debug {
 	struct gdk_qp_state *st;
 	uint32_t qpn;
@@ -41,7 +41,8 @@ GDK_SLOW_FN void gdk_debug_line(struct gdk_text *t, const struct gdk_debug *d, c
 	gdk_text_field(t, " is ", found);
 }
 
-/* Prints the line and the WQE, and ends the QP; what: instead of numbers. */
+/* Prints a line about a wrong field, and the WQE, and ends the QP. The line states the expected
+ * values: low to high, or the text `what` if it is not NULL. */
 GDK_SLOW_FN void gdk_debug_refuse(struct gdk_debug *d, const char *field, uint64_t found,
 				  uint64_t low, uint64_t high, const char *what)
 {
@@ -72,10 +73,10 @@ GDK_FN void gdk_debug_range(struct gdk_debug *d, const char *field, uint64_t fou
 }
 
 /*
- * Keys are index << 8 | variant, as the NIC reads them. NICs give low indices
- * first and varied variants, so a key whose low byte is 0 and whose high byte is
- * not is most likely one with its bytes reversed. It could be a right one, of
- * index 65536 or above: the NIC decides.
+ * A key is index << 8 | variant, as the NIC reads it. NICs assign low indices first, and varied
+ * variants. So a key whose low byte is 0, and whose high byte is not 0, most likely has its bytes
+ * reversed. It could also be a correct key, with an index of 65536 or above, so it is only
+ * reported, and the NIC decides.
  */
 GDK_SLOW_FN void gdk_debug_key(const struct gdk_debug *d, const char *field, uint32_t key)
 {
@@ -117,8 +118,9 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 			DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE);
 }
 
-/* The Ethernet segment, without inline header and segmentation; or the time of a WAIT, whose
- * condition is 5. */
+/* Checks what follows the control segment in an Ethernet send queue. This is the Ethernet segment
+ * of a send, in which inline header and segmentation must not be used, or the time of a WAIT, whose
+ * condition must be 5. */
 GDK_FN void gdk_debug_eth(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
@@ -138,7 +140,7 @@ GDK_FN void gdk_debug_eth(struct gdk_debug *d)
 	}
 }
 
-/* What stands between the control segment and the data. */
+/* Checks the segments between the control segment and the data. */
 GDK_FN void gdk_debug_fixed(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
@@ -164,7 +166,8 @@ GDK_FN void gdk_debug_fixed(struct gdk_debug *d)
 		gdk_debug_range(d, "reserved of atomic", gdk_view_long(v, 2, 1), 0, 0);
 }
 
-/* Source and destination of a copy: up to 2 GiB, which is a byte_count of 0. */
+/* Checks the source and the destination of a copy. A copy has up to 2 GiB; a byte_count of 0 means
+ * 2 GiB. */
 GDK_FN void gdk_debug_copy(struct gdk_debug *d)
 {
 	const uint32_t bytes = gdk_view_word(&d->view, 2, 0);
@@ -176,14 +179,16 @@ GDK_FN void gdk_debug_copy(struct gdk_debug *d)
 	gdk_debug_key(d, "lkey", gdk_view_word(&d->view, 3, 1));
 }
 
-/* An Ethernet frame has a header of 14 bytes. */
+/* Returns the smallest correct byte_count of a data segment. An Ethernet frame has a header of 14
+ * bytes. */
 GDK_FN uint32_t gdk_debug_least(const struct gdk_debug *d)
 {
 	return d->view.ethernet && d->ctrl.opcode != DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP ? 14 : 1;
 }
 
-/* Pieces of 1 byte to 1 GiB, and of no more together; a byte_count of 0 is
- * 2 GiB to the NIC. Inline data stands alone, and ends the WQE. */
+/* Checks the data segments. Each has gdk_debug_least() bytes to 1 GiB, and together they have at
+ * most 1 GiB; the NIC takes a byte_count of 0 for 2 GiB. Inline data must be the only data, and
+ * must end the WQE. */
 GDK_FN void gdk_debug_data(struct gdk_debug *d)
 {
 	const uint32_t inl = (uint32_t)DOCA_GPUNETIO_IB_MLX5_INLINE_SEG;
@@ -208,7 +213,8 @@ GDK_FN void gdk_debug_data(struct gdk_debug *d)
 	gdk_debug_range(d, "byte_count in all", total, 0, GDK_DEBUG_MAX_BYTES);
 }
 
-/* Slots of the WQE at idx, or a negative status. */
+/* Checks the WQE at idx; the slots below `to` are to be rung. Returns the number of slots of the
+ * WQE, or the negative status that ended the QP. */
 GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 {
 	d->idx = idx;
@@ -228,7 +234,7 @@ GDK_FN int gdk_debug_wqe(struct gdk_debug *d, uint64_t idx, uint64_t to)
 	return d->err ? d->err : (int)(d->ctrl.ds + 3) / 4;
 }
 
-/* Returns 1 if a WQE in [from, to) is wrong and must not be rung. */
+/* Returns 1 if a WQE in [from, to) is wrong and must not be rung. The QP has then ended. */
 GDK_SLOW_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64_t to)
 {
 	struct gdk_debug d;
@@ -248,14 +254,15 @@ GDK_SLOW_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64
 	return 0;
 }
 
-/* For callers that ring by themselves, up to `to`. */
+/* As gdk_debug_refuses(), for the slots from `rung` to `to`. Functions of by_hand_dev.h call it,
+ * because their callers ring by themselves. */
 GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 {
 	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);
 }
 
-/* A submit of receives up to index pi, which is more than a ring above those that are offered.
- * Prints a line and ends the receive queue. Returns -EINVAL. */
+/* Reports a submit of receives up to index pi, which is more than a ring above the slots that were
+ * rung. Prints a line and ends the receive queue. Returns -EINVAL. */
 GDK_SLOW_FN int gdk_debug_above(struct gdk_qp_state *st, uint64_t pi)
 {
 	char buf[GDK_TEXT_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * WQEs as text, for GPU threads (gdk_print_wqe) and for the host (gdk_dump_wqe of
- * host/gdaki.h). One line for each segment, in the format of cqe_text_dev.h. Nothing
- * here changes a queue.
+ * WQEs as text, for GPU threads (gdk_print_wqe) and for the host (gdk_dump_wqe of host/gdaki.h).
+ * The text has one line for each segment, in the format of cqe_text_dev.h. The functions of this
+ * file do not change a queue.
  */
 #ifndef GDK_DUMP_DEV_H
 #define GDK_DUMP_DEV_H
@@ -24,8 +24,9 @@ GDK_FN void gdk_view_ring(struct gdk_wqe_view *v, const struct gdk_qp_state *st,
 	v->ethernet = gdk_ldc32(&st->flags) & GDK_QPF_ETHERNET;
 }
 
-/* Copies the first n slots, at most GDK_VIEW_SLOTS, with all loads in flight at once. Word by
- * word, a slot takes a dozen round trips, over PCIe if the ring is in host memory. */
+/* Copies the first n slots, at most GDK_VIEW_SLOTS. All loads are in flight at once. If the words
+ * were loaded one by one, a slot would take a dozen round trips, over PCIe if the ring is in host
+ * memory. */
 GDK_FN void gdk_view_hold(struct gdk_wqe_view *v, uint64_t n)
 {
 	uint64_t a[GDK_VIEW_SLOTS * 8];
@@ -69,20 +70,22 @@ GDK_FN void gdk_view_ctrl(const struct gdk_wqe_view *v, struct gdk_wqe_ctrl *c)
 	c->imm = gdk_view_word(v, 0, 3);
 }
 
-/* What an opcode's WQE consists of; counts are of segments. */
+/* Layout of the WQEs of an opcode. `fixed`, ds_min and ds_max count segments. */
 struct gdk_wqe_shape {
-	uint8_t fixed; /* before the data; 0: no opcode of these queues */
+	uint8_t fixed; /* segments before the data; 0: the opcode is not used in these queues */
 	uint8_t ds_min, ds_max;
-	uint8_t bytes; /* that the data must have; 0: any number */
-	uint8_t raddr; /* segment 1 is a remote address */
-	uint8_t inl;   /* data may be inline */
+	uint8_t bytes; /* required length of the data in bytes; 0: any length */
+	uint8_t raddr; /* 1: segment 1 is a remote address */
+	uint8_t inl;   /* 1: the data may be inline */
 };
 
-/* Multi-packet WQE of an Ethernet send queue (enhanced MPW: mlx5_prm.h of DPDK 22.11). */
+/* Opcode of a multi-packet WQE of an Ethernet send queue (enhanced MPW: mlx5_prm.h of DPDK
+ * 22.11). */
 #define GDK_OPCODE_EMPW 0x29u
 
-/* The shape in an Ethernet send queue: after the control segment, an Ethernet segment and the
- * packets' data; or the time of a WAIT. */
+/* Returns the layout of a WQE in an Ethernet send queue, by opcode. A send has an Ethernet segment
+ * after the control segment, and then the data of the packets. A WAIT has two segments, with the
+ * time to wait for. */
 GDK_FN struct gdk_wqe_shape gdk_eth_shape_of(uint32_t opcode)
 {
 	const struct gdk_wqe_shape none = { 0, 0, 0, 0, 0, 0 }, nop = { 63, 1, 63, 0, 0, 0 },
@@ -169,7 +172,8 @@ GDK_SLOW_FN void gdk_text_ctrl(struct gdk_text *t, const struct gdk_wqe_ctrl *c)
 	gdk_text_add(t, "\n");
 }
 
-/* Segment seg of an atomic's operands; the second has the masks. */
+/* Prints segment seg, which contains operands of an atomic of `bytes` bytes. A masked
+ * compare-and-swap of 8 bytes has two such segments; the second contains the masks. */
 GDK_SLOW_FN void gdk_text_operands(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg,
 				   uint32_t opcode, uint32_t bytes)
 {
@@ -207,7 +211,7 @@ GDK_SLOW_FN void gdk_text_raw(struct gdk_text *t, const struct gdk_wqe_view *v, 
 	gdk_text_add(t, "\n");
 }
 
-/* Inline data as bytes, up to segment `end`. */
+/* Prints inline data as bytes. The data begins in segment seg, and ends before segment `end`. */
 GDK_SLOW_FN void gdk_text_inline(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg,
 				 uint32_t end, uint32_t bytes)
 {
@@ -226,7 +230,7 @@ GDK_SLOW_FN void gdk_text_inline(struct gdk_text *t, const struct gdk_wqe_view *
 	gdk_text_add(t, "\n");
 }
 
-/* The data segments from seg on. */
+/* Prints the data segments from seg on, up to segment end - 1. */
 GDK_SLOW_FN void gdk_text_data(struct gdk_text *t, const struct gdk_wqe_view *v, uint32_t seg,
 			       uint32_t end)
 {
@@ -245,7 +249,8 @@ GDK_SLOW_FN void gdk_text_data(struct gdk_text *t, const struct gdk_wqe_view *v,
 	}
 }
 
-/* What stands between control segment and data; returns where the data is. */
+/* Prints the segments between the control segment and the data. Returns the first segment of the
+ * data. */
 GDK_SLOW_FN uint32_t gdk_text_fixed(struct gdk_text *t, const struct gdk_wqe_view *v,
 				    const struct gdk_wqe_ctrl *c, const struct gdk_wqe_shape *s)
 {
@@ -275,7 +280,7 @@ GDK_SLOW_FN uint32_t gdk_text_fixed(struct gdk_text *t, const struct gdk_wqe_vie
 	return seg;
 }
 
-/* A WQE whose size does not fit its opcode is shown as it is, word by word. */
+/* Prints a WQE. If the size does not fit the opcode, each segment is printed word by word. */
 GDK_SLOW_FN void gdk_text_wqe(struct gdk_text *t, const struct gdk_wqe_view *v)
 {
 	struct gdk_wqe_shape shape;
@@ -285,7 +290,7 @@ GDK_SLOW_FN void gdk_text_wqe(struct gdk_text *t, const struct gdk_wqe_view *v)
 	gdk_view_ctrl(v, &c);
 	shape = gdk_shape_of(c.opcode, c.opmod);
 	if (v->ethernet)
-		shape.fixed = 0; /* raw segments */
+		shape.fixed = 0; /* prints raw segments */
 	gdk_text_ctrl(t, &c);
 	end = c.ds < v->limit ? c.ds : v->limit;
 	if (c.opcode == DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP && c.ds)

@@ -2,7 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * One-sided operations. A ticket is the index of an operation's last WQE. Every function returns 0
- * or the status that ended the QP; it then posted nothing more, and the ticket is still set.
+ * or the status that ended the QP. If the QP has ended, the function posts nothing more, but it
+ * still sets the ticket.
  */
 #ifndef GDK_ONESIDED_DEV_H
 #define GDK_ONESIDED_DEV_H
@@ -22,8 +23,9 @@ GDK_FN int gdk_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_a
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* One write of 1 byte to 1 GiB that also consumes a receive WQE at the remote side. imm_be is
- * big-endian. -EINVAL: any other size; nothing is posted. */
+/* Posts one write of 1 byte to 1 GiB that also consumes a receive WQE at the remote side. imm_be is
+ * the immediate value, big-endian. For any other size the function returns -EINVAL, posts nothing
+ * and does not set the ticket. */
 GDK_FN int gdk_put_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 		       struct doca_gpu_dev_verbs_addr laddr, uint32_t size, uint32_t imm_be,
 		       doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -36,7 +38,8 @@ GDK_FN int gdk_put_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ver
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* Compare-and-swap of 8 bytes at raddr. The old value is stored at laddr. */
+/* Compares the 8 bytes at raddr with `compare` and, if they are equal, replaces them with `swap`.
+ * The old value is stored at laddr. */
 GDK_FN int gdk_atomic_cas(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 			  struct doca_gpu_dev_verbs_addr laddr, uint64_t compare, uint64_t swap,
 			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -47,8 +50,8 @@ GDK_FN int gdk_atomic_cas(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* As gdk_put(), but the WQEs carry the bytes, so data may be reused at once. A WQE carries 28
- * bytes; more are written in pieces of 28. */
+/* As gdk_put(), but the WQEs contain the data, so the caller may reuse the memory of `data` at
+ * once. A WQE contains up to 28 bytes; larger data is written in pieces of 28 bytes. */
 GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 		 const void *data, size_t size, doca_gpu_dev_verbs_ticket_t *ticket,
 		 struct gdk_how how)
@@ -58,7 +61,7 @@ GDK_FN int gdk_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_add
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* Adds to, or sets, an 8-byte word. */
+/* Adds a value to a remote 8-byte word, or sets the word. */
 GDK_FN int gdk_signal(struct doca_gpu_dev_verbs_qp *qp, struct gdk_signal signal,
 		      doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
@@ -67,7 +70,7 @@ GDK_FN int gdk_signal(struct doca_gpu_dev_verbs_qp *qp, struct gdk_signal signal
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* A put, then a signal: a reader that sees the signal sees the data. */
+/* Executes a put, then a signal. A reader that sees the signal sees the data. */
 GDK_FN int gdk_put_signal(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 			  struct doca_gpu_dev_verbs_addr laddr, size_t size,
 			  struct gdk_signal signal, doca_gpu_dev_verbs_ticket_t *ticket,
@@ -79,7 +82,7 @@ GDK_FN int gdk_put_signal(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* gdk_p(), then a signal. */
+/* Executes gdk_p(), then a signal. */
 GDK_FN int gdk_p_signal(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 			const void *data, size_t size, struct gdk_signal signal,
 			doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -102,8 +105,8 @@ GDK_FN int gdk_get(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_a
 
 /* ---- memory consistency, order ---- */
 
-/* Once complete, the data of earlier gets on this QP is visible to the GPU: the NIC reads one byte
- * at daddr behind its own writes. */
+/* Posts a dump: the NIC reads one byte at daddr behind its own writes. When the dump is complete,
+ * the data of earlier gets on this QP is therefore visible to the GPU. */
 GDK_FN int gdk_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
 		    doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
@@ -112,7 +115,7 @@ GDK_FN int gdk_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 	return gdk_op_run(qp, &op, ticket, how);
 }
 
-/* A get, then a dump, whose ticket is returned. */
+/* Executes a get, then a dump. The ticket is that of the dump. */
 GDK_FN int gdk_get_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
 			struct doca_gpu_dev_verbs_addr laddr, size_t size,
 			struct doca_gpu_dev_verbs_addr daddr, doca_gpu_dev_verbs_ticket_t *ticket,
@@ -125,10 +128,11 @@ GDK_FN int gdk_get_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 }
 
 /*
- * The WQEs that this thread posts to the QP after the fence start only when the gets and fetching
- * atomics that it posted before are complete. Puts need no fence among themselves: a reliable
- * connection executes them in the order of their slots. The fence is a NOP WQE of its own, which
- * the next doorbell rings, so the order holds for this thread whichever threads share the QP.
+ * WQEs that this thread posts to the QP after the fence start only when the gets and fetching
+ * atomics that it posted before the fence are complete. Puts need no fence among themselves: a
+ * reliable connection executes them in the order of their slots. The fence is a NOP WQE of its own,
+ * so the order holds for this thread whichever threads share the QP. The function rings no
+ * doorbell; the next doorbell includes the NOP.
  */
 GDK_FN int gdk_fence(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode, gdk_handler_t handler)
 {
@@ -147,7 +151,7 @@ GDK_FN int gdk_fence(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode, gdk_hand
 
 /* ---- completion: gdk_wait() and polls are in wait_dev.h ---- */
 
-/* Waits until slot idx, reserved without the check, may be written. */
+/* Waits until slot idx may be written. The slot was reserved with SKIP_AVAILABILITY_CHECK. */
 GDK_FN int gdk_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
 {
 	const uint32_t depth = gdk_ldc32(&gdk_state_of_qp(qp)->depth);
@@ -155,9 +159,10 @@ GDK_FN int gdk_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mod
 	return idx < depth ? gdk_qp_status(qp) : gdk_wait(qp, idx - depth, mode);
 }
 
-/* Waits until the caller's own *index is `from`, then stores `to`; scope THREAD stores at once. A
- * thread that loads a value above `from` and then executes an acquire fence sees what this caller,
- * and those that advanced the index before, wrote. -ETIMEDOUT after 60 s: *index is unchanged. */
+/* Advances *index, which belongs to the caller: waits until it is `from`, then stores `to`. In
+ * scope THREAD it stores without waiting. A thread that loads a value above `from`, and then
+ * executes an acquire fence, sees the earlier writes of this caller and of all callers that
+ * advanced the index before it. Returns 0, or -ETIMEDOUT after 60 s; *index is then unchanged. */
 GDK_FN int gdk_index_advance(uint64_t *index, uint64_t from, uint64_t to, int scope)
 {
 	const uint64_t start = gdk_now_ns();
@@ -168,14 +173,16 @@ GDK_FN int gdk_index_advance(uint64_t *index, uint64_t from, uint64_t to, int sc
 		if (gdk_now_ns() - start >= GDK_WAIT_LIMIT_NS)
 			return -ETIMEDOUT;
 	}
-	/* Acquire: what earlier callers wrote. Release: that, and our own writes, before `to`. */
+	/* Acquire: pairs with the release fences of earlier callers. Release: orders their writes
+	 * and our own before the store of `to`. */
 	gdk_fence_acq(scope);
 	gdk_fence_rel(scope);
 	gdk_any_st64(index, to, scope);
 	return 0;
 }
 
-/* Waits for all that was reserved before. The last WQE must be signalled. */
+/* Waits until all WQEs whose slots were reserved before the call are complete. The last of these
+ * WQEs must be signalled. */
 GDK_FN int gdk_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
 {
 	const uint64_t end = gdk_ld64(gdk_rsvd_index(qp), gdk_mode_scope(mode));
@@ -183,7 +190,8 @@ GDK_FN int gdk_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
 	return end ? gdk_wait(qp, end - 1, mode) : gdk_qp_status(qp);
 }
 
-/* As gdk_wait(); afterwards the data of earlier gets is visible to the GPU. */
+/* As gdk_wait(), but also posts a dump and waits for it. Afterwards the data of earlier gets is
+ * visible to the GPU. */
 GDK_FN int gdk_dump_wait(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
 			 doca_gpu_dev_verbs_ticket_t ticket, gdk_mode_t mode, gdk_handler_t handler)
 {

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Operations. An operation has WQEs of two kinds. First the pieces of a transfer, one WQE for each
- * piece, or one WAIT WQE, which makes the NIC wait for a CQE of another CQ. Then at most one more
- * WQE, the tail: a signal, an atomic operation, or a dump. gdk_op_run() posts every operation. Only
- * there are transfers cut into pieces, tickets computed, groups of threads served, and operations
- * posted that need more slots than the ring has.
+ * Operations. gdk_op_run() posts every operation. It alone cuts transfers into pieces, computes
+ * tickets, serves groups of threads, and posts operations that need more slots than the ring has.
+ * An operation has WQEs of two kinds. First come the pieces of a transfer, one WQE for each piece;
+ * or one WAIT WQE, which makes the NIC wait for a CQE of another CQ. At most one more WQE follows,
+ * the tail: a signal, an atomic operation or a dump (onesided_dev.h).
  */
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
 
 #include "../../device/gdk/post_dev.h"
 
-#define GDK_CHUNK  DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes of one WQE */
-#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE	 /* most bytes that a WQE carries */
+#define GDK_CHUNK  DOCA_GPUNETIO_VERBS_MAX_TRANSFER_SIZE /* most bytes that one WQE transfers */
+#define GDK_INLINE DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE	 /* most bytes of data inside one WQE */
 
 enum gdk_move_kind {
 	GDK_MOVE_NONE,
 	GDK_MOVE_WRITE,
-	GDK_MOVE_WRITE_IMM, /* one piece of 1 to GDK_CHUNK bytes */
+	GDK_MOVE_WRITE_IMM, /* has one piece, of 1 to GDK_CHUNK bytes */
 	GDK_MOVE_READ,
-	GDK_MOVE_INLINE, /* data instead of laddr */
-	GDK_MOVE_SEND,	 /* one message of up to GDK_CHUNK bytes; no raddr */
+	GDK_MOVE_INLINE, /* the WQE contains `data`; laddr is not used */
+	GDK_MOVE_SEND,	 /* one message of up to GDK_CHUNK bytes; raddr is not used */
 	GDK_MOVE_SEND_IMM,
-	GDK_MOVE_WAIT, /* moves nothing: waits for CQE raddr.addr of CQ raddr.key */
+	GDK_MOVE_WAIT, /* moves no data: waits for CQE raddr.addr of CQ number raddr.key */
 };
 enum gdk_tail_kind { GDK_TAIL_NONE, GDK_TAIL_ADD, GDK_TAIL_CAS, GDK_TAIL_SET, GDK_TAIL_DUMP };
 
@@ -35,12 +35,12 @@ struct gdk_op_move {
 	uint32_t imm_be;
 };
 
-/* A WQE of its own behind the pieces: a change of the 8-byte word at raddr, or a dump of laddr. */
+/* The tail. It changes the 8-byte word at raddr, or dumps laddr. */
 struct gdk_op_tail {
 	enum gdk_tail_kind kind;
 	struct doca_gpu_dev_verbs_addr raddr;
-	struct doca_gpu_dev_verbs_addr laddr; /* gets the old value of ADD and CAS; is dumped */
-	uint64_t value, compare;	      /* compare: of CAS */
+	struct doca_gpu_dev_verbs_addr laddr; /* gets the old value (ADD, CAS), or is read (DUMP) */
+	uint64_t value, compare;	      /* compare: used by CAS only */
 };
 
 struct gdk_op {
@@ -48,10 +48,10 @@ struct gdk_op {
 	struct gdk_op_tail tail;
 };
 
-/* A signal: a change of the 8-byte word at raddr. */
+/* A signal. It changes the 8-byte word at raddr. */
 struct gdk_signal {
 	enum doca_gpu_dev_verbs_signal_op op;
-	struct doca_gpu_dev_verbs_addr raddr, laddr; /* laddr gets the old value of an addition */
+	struct doca_gpu_dev_verbs_addr raddr, laddr; /* an addition stores the old value at laddr */
 	uint64_t value;
 };
 
@@ -124,8 +124,8 @@ GDK_FN int gdk_move_is_send(const struct gdk_op_move *m)
 	return m->kind == GDK_MOVE_SEND || m->kind == GDK_MOVE_SEND_IMM;
 }
 
-/* A transfer of 0 bytes has one piece, a NOP: its slot is the ticket. GDK_MOVE_NONE has none,
- * because the ticket is then the slot of the tail. */
+/* Returns the number of pieces. A transfer of 0 bytes has one piece, a NOP, because the slot of the
+ * NOP is the ticket. GDK_MOVE_NONE has no piece, because the ticket is the slot of the tail. */
 GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 {
 	const uint64_t step = gdk_move_step(m);
@@ -137,7 +137,7 @@ GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 	return m->size > step ? (m->size + step - 1) / step : 1;
 }
 
-/* Segments that a WQE of this operation has at most. */
+/* Returns the largest number of segments that the WQE of a piece has. */
 GDK_FN uint32_t gdk_move_segments(const struct gdk_op_move *m)
 {
 	if (m->kind == GDK_MOVE_INLINE)
@@ -150,8 +150,8 @@ GDK_FN uint32_t gdk_tail_segments(const struct gdk_op_tail *t)
 	return t->kind == GDK_TAIL_SET ? 3 : t->kind == GDK_TAIL_DUMP ? 2 : 4;
 }
 
-/* The WQE of piece i. A length of 0 would mean 2 GiB, so moving nothing is a NOP; a send of 0 bytes
- * has no data segment. */
+/* Returns the WQE of piece i. The NIC takes a length of 0 for 2 GiB. So a transfer of 0 bytes is a
+ * NOP, and a send of 0 bytes has no data segment. */
 GDK_FN struct gdk_one gdk_move_one(const struct gdk_op_move *m, uint64_t i)
 {
 	const uint64_t step = gdk_move_step(m), off = i * step, rest = m->size - off;
@@ -209,7 +209,7 @@ GDK_FN struct gdk_one gdk_tail_one(const struct gdk_op_tail *t)
 	return one;
 }
 
-/* Is pred true for any thread of the group? */
+/* Returns whether pred is true for any thread of the group. */
 GDK_FN int gdk_group_any(int pred, gdk_exec_t exec)
 {
 	if (exec == GDK_BLOCK_SCOPE)
@@ -219,8 +219,9 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t exec)
 
 /* ---- rare operations ---- */
 
-/* Posts one WQE by itself. What it does not do by calls is inlined, so it is as small as possible,
- * not fast. *ticket: its slot. Returns 0 or the status that ended the QP. */
+/* Posts one WQE in exclusive use. The function is made small rather than fast: it calls other
+ * functions for most of its work, and the rest is inlined into every operation. Stores the index of
+ * the WQE's slot in *ticket. Returns 0 or the status that ended the QP. */
 GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
 			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
@@ -235,11 +236,12 @@ GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one
 	*ticket = p.base;
 	how.handler = gdk_handler_of(qp, how.handler);
 	err = gdk_own_make_plain(qp, &p, 1, how.handler, how.opt);
-	p.wqes = gdk_wqes_of_qp(qp); /* here, so that they are not kept in registers */
+	/* The values are loaded after the call, so that they occupy no registers during it. */
+	p.wqes = gdk_wqes_of_qp(qp);
 	gdk_own_prepare(qp, &p, how.opt);
 	if (err)
 		return err;
-	gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
+	gdk_fence_load_store(GDK_SCOPE_THREAD); /* orders the check for free slots before the WQE */
 	gdk_one_write(&p.wqes, p.base, one, 4);
 	gdk_own_end(&p, how.handler, how.opt, 1);
 	return 0;
@@ -262,7 +264,7 @@ GDK_FN int gdk_shared_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_
 			      room ? GDK_RING | GDK_WANT | GDK_WAIT | GDK_WAIT_ROOM : 0);
 	if (err)
 		return err;
-	gdk_fence_load_store(GDK_SCOPE_GPU); /* as in gdk_own_reserve() */
+	gdk_fence_load_store(GDK_SCOPE_GPU); /* orders the check for free slots before the WQE */
 	gdk_one_write(&w, idx, one, 4);
 	at = gdk_mode_scope(how.mode) == GDK_SCOPE_CTA ? gdk_post_cta(st, idx, 1, 0, what)
 						       : gdk_post_gpu(st, idx, 1, 0, what);
@@ -272,8 +274,10 @@ GDK_FN int gdk_shared_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_
 }
 
 /*
- * An operation of one thread whose WQEs cannot all be reserved at once: posts them one after the
- * other. Between them there may be WQEs of other threads. Returns as gdk_op_run().
+ * Posts the WQEs of one thread's operation one after the other. Between them there may be WQEs of
+ * other threads. gdk_op_run() calls it if the WQEs of the operation or of its group cannot be
+ * reserved at once, and if an operation of exclusive use is not plain (post_dev.h). Returns what
+ * gdk_op_run() returns.
  */
 GDK_FN int gdk_op_by_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 			 doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -293,7 +297,7 @@ GDK_FN int gdk_op_by_one(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *
 	return err;
 }
 
-/* gdk_op_by_one() by each thread of the group in turn. */
+/* Calls gdk_op_by_one() in each thread of the group in turn. */
 GDK_FN int gdk_op_in_turn(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
@@ -312,9 +316,9 @@ GDK_FN int gdk_op_in_turn(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op 
 }
 
 /*
- * Must the threads of the group post in turn, because they need different numbers of WQEs, or one
- * of them needs many? Large values of gdk_p() are the exception: their pieces are reserved at once
- * if all threads have the same number.
+ * Returns 1 if the threads of the group must post in turn, because one of them has several pieces.
+ * Large values of gdk_p() are an exception: their pieces are reserved at once if all threads have
+ * the same number of pieces.
  */
 GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec_t exec)
 {
@@ -330,9 +334,10 @@ GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec
 	return gdk_group_any(pieces != first, exec);
 }
 
-/* The first WQE of an operation without a tail, computed before the caller loads the state of *qp,
- * so that the loads are in flight meanwhile; and the compiler uses one base address for all of
- * them. With a tail this would cost registers. */
+/* Computes the first WQE of an operation without a tail. gdk_op_run() calls it before the branch
+ * that depends on the state of *qp, so that the WQE is computed while the loads of this state are
+ * in flight. The compiler also uses one base address for all these loads. For an operation with a
+ * tail this would cost registers. */
 GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const struct gdk_op *op)
 {
 	struct gdk_one one = gdk_move_one(&op->move, 0);
@@ -347,11 +352,12 @@ GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const stru
 
 /*
  * Executes op for every thread of the group. In WARP and BLOCK scope all threads call it with the
- * same how; each has its own op, of the same kind, and gets its own ticket, that of its last WQE.
- * A group makes one reservation and rings one doorbell. If that is not possible, the threads post
- * one after the other, each WQE by itself: gdk_op_differs(), or more than gdk_op_most() slots. The
- * dump of a group is written once, by rank 0, behind the slots of all threads, and all get its
- * ticket.
+ * same `how`. Each thread has its own op, of the same kind, and gets its own ticket: the index of
+ * its last WQE. The group makes one reservation and rings one doorbell. Rank 0 writes the dump of a
+ * group once, behind the slots of all threads, and all threads get the ticket of the dump.
+ * If gdk_op_differs() returns 1, or if the group needs more than gdk_op_most() slots, the threads
+ * post one after the other instead, each WQE by itself.
+ * Returns 0 or the status that ended the QP.
  */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 		      doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -374,7 +380,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 
 	GDK_UNSET(one);
 	if (own) {
-		/* One branch on the whole way, see gdk_own_plain(). */
+		/* This path has one branch only; gdk_own_plain() describes why. */
 		if (early)
 			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);
@@ -387,7 +393,8 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 			     (total > 1 && total > gdk_op_most(p.wqes.mask + 1))))
 			return gdk_op_by_one(qp, op, ticket, how);
 		gdk_own_prepare(qp, &p, how.opt);
-		gdk_fence_load_store(GDK_SCOPE_THREAD); /* as in gdk_own_reserve() */
+		/* Orders the check for free slots before the WQEs: see gdk_own_reserve(). */
+		gdk_fence_load_store(GDK_SCOPE_THREAD);
 		p.idx = p.base;
 		*ticket = p.base + n - 1;
 	} else {

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Receives. The host gives the receive queue of an exported QP a device struct and a state block
- * of its own (gdk_rq), in which the members of a send queue describe the receive queue: its ring,
- * its CQ, and word 0 of the DBREC. The functions that reserve, publish, ring and wait for send WQEs
- * are therefore used for receives too. Three points differ:
- *   - A slot is 16 to 512 bytes, so its address is computed here.
+ * Receives. The host gives the receive queue of an exported QP a device struct (gdk_rq) and a state
+ * block of its own. In them, the members that describe a send queue describe the receive queue: its
+ * ring, its CQ, and word 0 of the DBREC. The functions that reserve, publish, ring and wait for
+ * send WQEs are therefore used for receives, too. Three points differ:
+ *   - A slot has 16 to 512 bytes, so this file computes its address.
  *   - The doorbell is the DBREC alone. gdk_rq has the handler GPU_SM_DB, and its register is a word
  *     that is not read. So neither the register of the QP nor the counter of a CPU proxy is stored.
- *   - The NIC writes one CQE for each receive WQE, in their order, so the index of a receive WQE is
- *     also the index of its CQE.
+ *   - The NIC writes one CQE for each receive WQE, in the order of the WQEs. So the index of a
+ *     receive WQE is also the index of its CQE.
  * A ticket is the index of a receive WQE.
  *
- * gdk_rq_submit() offers slots that are marked ready, without a gap. If its index is above all
- * reserved slots, it reserves the slots from there up to its index and marks them ready: the caller
- * has written them, now or in an earlier lap of the ring. Neither it nor a wait offers a slot that
- * is reserved and not marked. In exclusive use gdk_recv() does, as each post of exclusive use rings
- * all slots below it: the caller marks what it has reserved before it calls gdk_recv().
+ * To offer a slot means to ring for it, so that the NIC may use it. To mark a slot ready means to
+ * publish it (token_dev.h). gdk_rq_submit() offers the slots that are marked ready, up to the first
+ * slot that is not. If its index is above all reserved slots, it first reserves the slots from
+ * there up to its index and marks them ready: the caller has written them, now or in an earlier lap
+ * of the ring. Neither a submit nor a wait offers a slot that is reserved and not marked. In
+ * exclusive use gdk_recv() does, because each post of exclusive use rings all slots below it. So
+ * the caller marks the slots that it has reserved before it calls gdk_recv().
  *
- * If a receive fails or a wait for it ends with an error, the whole QP has ended, as after a failed
- * send. Waits for receives return that status, too.
+ * If a receive fails, or a wait for it ends with an error, the whole QP has ended, as after a
+ * failed send. Waits for receives return the status that ended the QP.
  */
 #ifndef GDK_RECV_DEV_H
 #define GDK_RECV_DEV_H
@@ -28,7 +30,7 @@
 
 #define GDK_RECV_TERMINATOR 0x100u /* lkey of the segment that ends a receive WQE */
 
-/* The device struct of the receive queue; NULL: the receive queue was not exported. */
+/* Returns the device struct of the receive queue, or NULL if the receive queue was not exported. */
 GDK_FN struct doca_gpu_dev_verbs_qp *gdk_rq_of(const struct doca_gpu_dev_verbs_qp *qp)
 {
 	return (struct doca_gpu_dev_verbs_qp *)(uintptr_t)gdk_ldc64(GDK_QP_AT(qp, gdk_rq));
@@ -52,13 +54,13 @@ gdk_get_rwqe_ptr(const struct doca_gpu_dev_verbs_qp *qp, uint64_t idx)
 									((idx & mask) << shift));
 }
 
-/* Number of data segments of a receive WQE. */
+/* Returns the number of data segments of a receive WQE. */
 GDK_FN uint32_t gdk_rwqe_segs(const struct doca_gpu_dev_verbs_qp *qp)
 {
 	return 1u << ((gdk_ldc32(GDK_QP_AT(qp, gdk_rq_shift)) & 0xff) - 4);
 }
 
-/* Writes segment i. A segment of 0 bytes ends the list. */
+/* Writes segment i of a receive WQE. A segment of 0 bytes ends the list. */
 GDK_FN void gdk_rwqe_seg(struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint32_t i, uint64_t addr,
 			 gdk_key_t key, uint32_t bytes)
 {
@@ -68,8 +70,8 @@ GDK_FN void gdk_rwqe_seg(struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint32_
 		     bytes ? gdk_bswap64(addr) : 0);
 }
 
-/* Writes a receive WQE with one buffer of up to 1 GiB. 0 bytes: none, for messages without data and
- * for writes with immediate. */
+/* Writes a receive WQE with one buffer of up to 1 GiB. If `bytes` is 0, it has no buffer: it then
+ * receives messages without data, and writes with immediate. */
 GDK_FN void gdk_wqe_recv(const struct doca_gpu_dev_verbs_qp *qp,
 			 struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint64_t addr,
 			 gdk_key_t key, uint32_t bytes)
@@ -79,8 +81,8 @@ GDK_FN void gdk_wqe_recv(const struct doca_gpu_dev_verbs_qp *qp,
 		gdk_rwqe_seg(wqe, 1, 0, key, 0);
 }
 
-/* A receive WQE with n buffers, which the NIC fills in their order. Returns -EINVAL if the WQE is
- * too short for them; it is then not written. */
+/* Writes a receive WQE with n buffers, which the NIC fills in their order. Returns 0, or -EINVAL if
+ * the WQE is too short for n buffers; it is then not written. */
 GDK_FN int gdk_wqe_recv_list(const struct doca_gpu_dev_verbs_qp *qp,
 			     struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe,
 			     const struct doca_gpu_dev_verbs_addr *bufs, const uint32_t *bytes,
@@ -92,7 +94,7 @@ GDK_FN int gdk_wqe_recv_list(const struct doca_gpu_dev_verbs_qp *qp,
 	if (n > most)
 		return -EINVAL;
 	for (i = 0; i < n; i++)
-		if (bytes[i]) /* 0 would end the list */
+		if (bytes[i]) /* a segment of 0 bytes would end the list */
 			gdk_rwqe_seg(wqe, at++, bufs[i].addr, gdk_key_doca(bufs[i].key), bytes[i]);
 	if (at < most)
 		gdk_rwqe_seg(wqe, at, 0, gdk_key_be(0), 0);
@@ -101,13 +103,15 @@ GDK_FN int gdk_wqe_recv_list(const struct doca_gpu_dev_verbs_qp *qp,
 
 /* ---- reserve, mark, submit ---- */
 
-/* The receive queue has ended with err, so the QP ends. Returns the status that ended it. */
+/* Ends the QP, because its receive queue has ended with err. Returns the status that ended the
+ * QP. */
 GDK_FN int gdk_rq_ended(const struct doca_gpu_dev_verbs_qp *qp, int err)
 {
 	return gdk_state_end(gdk_state_of_qp(qp), err);
 }
 
-/* As gdk_reserve(). Waits for free slots until receives complete. */
+/* As gdk_reserve(), in the receive queue. If too few slots are free, waits until receives
+ * complete. */
 GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode_t mode,
 			  uint32_t opt, uint64_t *idx)
 {
@@ -118,12 +122,13 @@ GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode
 	if (!rq)
 		return -EOPNOTSUPP;
 	err = gdk_reserve(rq, n, mode, opt, idx);
-	/* -EINVAL for a wrong n does not end the QP. */
+	/* A wrong n gives -EINVAL, which does not end the QP. */
 	return GDK_RARE(err && gdk_qp_status(rq)) ? gdk_rq_ended(qp, err) : err;
 }
 
-/* Marks [from, to] with the device struct of the receive queue. `marked` stays 0: a wait in
- * exclusive use would offer all slots below it, also those that are not marked. */
+/* Marks the slots `from` to `to` ready. rq is the device struct of the receive queue. `marked`
+ * (state.h) is set to 0 again, because a wait in exclusive use would offer all slots below
+ * `marked`, also those that are not marked ready. */
 GDK_FN void gdk_rq_mark(const struct doca_gpu_dev_verbs_qp *rq, uint64_t from, uint64_t to,
 			gdk_mode_t mode)
 {
@@ -132,7 +137,8 @@ GDK_FN void gdk_rq_mark(const struct doca_gpu_dev_verbs_qp *rq, uint64_t from, u
 		gdk_st64(&gdk_state_of_qp(rq)->marked, 0, GDK_SCOPE_THREAD);
 }
 
-/* As gdk_mark_ready(): [from, to] are written. */
+/* As gdk_mark_ready(), in the receive queue. The caller has written the WQEs of the slots `from` to
+ * `to`. */
 GDK_FN void gdk_rq_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to,
 			      gdk_mode_t mode)
 {
@@ -142,13 +148,13 @@ GDK_FN void gdk_rq_mark_ready(const struct doca_gpu_dev_verbs_qp *qp, uint64_t f
 		gdk_rq_mark(rq, from, to, mode);
 }
 
-/* Raises rq_wqe_pi of the caller's device struct to the index of a submit. */
+/* Raises rq_wqe_pi of the caller's device struct to pi: the receives below pi were submitted. */
 GDK_FN void gdk_rq_store_pi(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
 {
 	(void)gdk_max64((uint64_t *)(uintptr_t)GDK_QP_AT(qp, rq_wqe_pi), pi, gdk_mode_scope(mode));
 }
 
-/* Exclusive use: offers the slots below pi that are marked ready without a gap. */
+/* Exclusive use: offers the slots below pi, up to the first slot that is not marked ready. */
 GDK_FN void gdk_rq_own_ring(struct gdk_qp_state *st, uint64_t pi)
 {
 	const uint32_t depth = gdk_ldc32(&st->depth);
@@ -163,7 +169,8 @@ GDK_FN void gdk_rq_own_ring(struct gdk_qp_state *st, uint64_t pi)
 	(void)gdk_own_slow(st, end, 0, 0, GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE);
 }
 
-/* Has all slots below pi that are marked ready without a gap offered, now or by a later mark. */
+/* Offers the slots below pi, up to the first slot that is not marked ready. The others are offered
+ * later: see gdk_rq_submit(). */
 GDK_FN void gdk_rq_ring(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mode)
 {
 	if (mode != GDK_EXCLUSIVE)
@@ -172,7 +179,7 @@ GDK_FN void gdk_rq_ring(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mode)
 		gdk_rq_own_ring(st, pi);
 }
 
-/* gdk_rq_submit() with the device struct of the receive queue. */
+/* Implements gdk_rq_submit(). rq is the device struct of the receive queue, or of an SRQ. */
 GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *rq,
 			uint64_t pi, struct gdk_how how)
 {
@@ -185,9 +192,9 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 		return 0;
 	st = gdk_state_of_qp(rq);
 	/* The caller knows from a CQE or from a reservation that its slots are free. But this load
-	 * may return a value of rung from before the doorbell of those slots, because rung is not
-	 * ordered before the DBREC, nor this load after the caller's. So it is repeated before the
-	 * call fails. */
+	 * may return an old value of `rung`, from before the doorbell of those slots: `rung` is not
+	 * ordered before the DBREC, and this load is not ordered after the loads of the caller. So
+	 * the load is repeated before the call fails. */
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
 		if (polls == GDK_DBREC_POLLS)
@@ -201,9 +208,12 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 }
 
 /*
- * Has all slots below pi offered to the NIC: now, or when the last of them is marked ready. Returns
- * -EINVAL if pi is more than a whole ring above the slots that are offered already; nothing is
- * offered then, because the NIC would overwrite receives that it has not used.
+ * Offers all slots below pi to the NIC. A slot that is not marked ready yet, and those behind it,
+ * are offered later: in shared use by the call that marks the slot, in exclusive use by the next
+ * submit, gdk_recv() or wait.
+ * Returns 0, -EOPNOTSUPP if the receive queue is not exported, or -EINVAL if pi is more than a
+ * whole ring above the slots that are offered already. In this case nothing is offered, because
+ * receives would be overwritten that the NIC has not used.
  */
 GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
 {
@@ -212,7 +222,8 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	return rq ? gdk_rq_offer(qp, rq, pi, how) : -EOPNOTSUPP;
 }
 
-/* As gdk_rq_submit() for an index of which the caller has only the low 32 bits, by any thread. */
+/* As gdk_rq_submit(), for a caller that has only the low 32 bits of the index. Any thread may call
+ * it. */
 GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
@@ -226,7 +237,7 @@ GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
 		gdk_how(DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU, GDK_DB, GDK_THREAD, 0));
 }
 
-/* Waits until slot idx, reserved without the check, may be written. */
+/* Waits until slot idx may be written. The slot was reserved with SKIP_AVAILABILITY_CHECK. */
 GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mode_t mode)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);
@@ -237,7 +248,7 @@ GDK_FN int gdk_rq_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_
 
 /* ---- receive ---- */
 
-/* Posts one receive for each thread of the group; gdk_recv() below. */
+/* Posts one receive for each thread of the group. gdk_recv(), below, describes the arguments. */
 GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_qp *rq,
 			  struct doca_gpu_dev_verbs_addr laddr, uint32_t size,
 			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -256,11 +267,11 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 }
 
 /*
- * Posts a receive of up to 1 GiB for each thread of the group; size 0: without a buffer. *ticket is
- * for gdk_recv_wait(). In exclusive use the caller has written all slots below. If the ring is
- * full, waits until a receive is complete. Returns 0, -EINVAL if size is too large, -EOPNOTSUPP if
- * the receive queue is not exported, or the status that ended the QP. All threads of a warp or
- * block must pass valid sizes or none.
+ * Posts a receive of up to 1 GiB for each thread of the group. If size is 0, the receive has no
+ * buffer. gdk_recv_wait() takes *ticket. In exclusive use the caller has written all slots below
+ * the new one. If the ring is full, the function waits until a receive is complete. Returns 0,
+ * -EINVAL if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the status
+ * that ended the QP. In a warp or block either all threads pass valid sizes, or none does.
  */
 GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -280,7 +291,7 @@ GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 	group = gdk_exec_size(how.exec);
 	if (group <= gdk_ring_most(gdk_ldc32(&gdk_state_of_qp(rq)->depth)))
 		return gdk_recv_round(qp, rq, laddr, (uint32_t)size, ticket, how);
-	/* The ring is too short for the group. */
+	/* The ring is too short for the group, so its threads post one after the other. */
 	GDK_LOOP
 	for (turn = 0; turn < group; turn++) {
 		if (turn == gdk_exec_rank(how.exec))
@@ -293,7 +304,7 @@ GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 
 /* ---- completion ---- */
 
-/* Address of CQE `index`, counted from export or reset. */
+/* Returns the address of CQE `index`, which is counted from export or reset. */
 GDK_FN struct doca_gpunetio_ib_mlx5_cqe64 *gdk_cqe_at(const struct doca_gpu_dev_verbs_cq *cq,
 						      uint64_t index)
 {
@@ -305,24 +316,25 @@ GDK_FN struct doca_gpunetio_ib_mlx5_cqe64 *gdk_cqe_at(const struct doca_gpu_dev_
 				      (at & mask) * DOCA_GPUNETIO_VERBS_CQE_SIZE);
 }
 
-/* Bytes of the message. */
+/* Returns the number of bytes of the message. */
 GDK_FN uint32_t gdk_cqe_bytes(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	return gdk_bswap32(gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 44),
 					GDK_SCOPE_SYS));
 }
 
-/* Immediate value of a send or write with immediate, big-endian as it was posted. */
+/* Returns the immediate value of a send or write with immediate. It is big-endian, as it was
+ * posted. */
 GDK_FN __be32 gdk_cqe_imm(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	return gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 36),
 			    GDK_SCOPE_SYS);
 }
 
-#define GDK_CQE_INLINE_32 4u /* bits of op_own: up to 32 bytes of data are in the CQE */
-#define GDK_CQE_INLINE_64 8u /* up to 64 bytes: before the CQE, in an entry of 128 bytes */
+#define GDK_CQE_INLINE_32 4u /* bit of op_own: the CQE contains up to 32 bytes of data */
+#define GDK_CQE_INLINE_64 8u /* up to 64 bytes precede the CQE, in an entry of 128 bytes */
 
-/* Does the CQE contain the data of the message? */
+/* Returns whether the data of the message is in the CQE, or before it in the same entry. */
 GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
@@ -331,7 +343,7 @@ GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	return (word >> 24 & (GDK_CQE_INLINE_32 | GDK_CQE_INLINE_64)) != 0;
 }
 
-/* The data of such a CQE; gdk_cqe_bytes() is its length. */
+/* Returns the address of the data of such a CQE. The data has gdk_cqe_bytes() bytes. */
 GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((char *)cqe + 60),
@@ -340,11 +352,12 @@ GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	return (uint8_t *)cqe - (word >> 24 & GDK_CQE_INLINE_64 ? 64 : 0);
 }
 
-/* mcst of gdk_recv_wait(): a DUMP WQE if need_mcst of the QP is set. */
+/* mcst of gdk_recv_wait(): post a DUMP WQE if need_mcst of the QP is set. */
 #define GDK_MCST_AUTO ((enum doca_gpu_dev_verbs_mcst_mode)2)
 
-/* The data of complete receives becomes visible to the GPU: daddr is one byte of registered local
- * memory, which a DUMP WQE reads. */
+/* Makes the data of complete receives visible to the GPU: posts a DUMP WQE to the send queue and
+ * waits for it. The NIC then reads one byte at daddr, in registered local memory. The function does
+ * nothing if mcst is DISABLED, or if it is GDK_MCST_AUTO and the GPU needs no DUMP. */
 GDK_FN int gdk_recv_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
 			 enum doca_gpu_dev_verbs_mcst_mode mcst, gdk_mode_t mode)
 {
@@ -356,9 +369,10 @@ GDK_FN int gdk_recv_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_v
 }
 
 /*
- * Waits until the receive of the ticket is complete and its data is visible. *cqe is its CQE, which
- * stays until as many more receives as the CQ has entries are complete. daddr: gdk_recv_dump().
- * Returns 0, -EOPNOTSUPP if the receive queue is not exported, or the status that ended the QP.
+ * Waits until the receive of the ticket is complete and its data is visible. gdk_recv_dump()
+ * describes daddr and mcst. *cqe is the address of the CQE. The CQE stays until as many more
+ * receives are complete as the CQ has entries. Returns 0, -EOPNOTSUPP if the receive queue is not
+ * exported, or the status that ended the QP.
  */
 GDK_FN int gdk_recv_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 			 struct doca_gpu_dev_verbs_addr daddr,
@@ -381,8 +395,8 @@ GDK_FN int gdk_recv_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ti
 	return gdk_recv_dump(qp, daddr, mcst, mode);
 }
 
-/* As gdk_recv_wait(), for all receives that were reserved before the call; *cqe is the CQE of the
- * last of them, or NULL if there was none. */
+/* As gdk_recv_wait(), but waits for all receives that were reserved before the call. *cqe is the
+ * CQE of the last of them, or NULL if there was none. */
 GDK_FN int gdk_recv_wait_all(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
 			     enum doca_gpu_dev_verbs_mcst_mode mcst, gdk_mode_t mode,
 			     struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
@@ -398,7 +412,7 @@ GDK_FN int gdk_recv_wait_all(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_d
 	return gdk_recv_wait(qp, end - 1, daddr, mcst, mode, cqe);
 }
 
-/* gdk_recv_wait() and gdk_recv_wait_all() without CQE and DUMP. */
+/* As gdk_recv_wait(), without CQE and DUMP. gdk_rq_flush() is gdk_recv_wait_all() without them. */
 GDK_FN int gdk_rq_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 		       gdk_mode_t mode)
 {
@@ -416,7 +430,8 @@ GDK_FN int gdk_rq_flush(struct doca_gpu_dev_verbs_qp *qp, gdk_mode_t mode)
 	return gdk_recv_wait_all(qp, none, DOCA_GPUNETIO_VERBS_MCST_DISABLED, mode, &cqe);
 }
 
-/* Polls once for CQE `index` and returns its address: 0, EBUSY, or the status that ended the QP. */
+/* Polls once for CQE `index`, and stores its address in *cqe. Returns 0, EBUSY, or the status that
+ * ended the QP. */
 GDK_FN int gdk_poll_one_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
 			       struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
 {
@@ -424,8 +439,8 @@ GDK_FN int gdk_poll_one_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 	return gdk_poll_one_cq_at(cq, index, mode);
 }
 
-/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the receive queue; the QP ends with
- * the next call that waits for a receive or for a free slot. */
+/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the receive queue. The QP then ends
+ * with the next call that waits for a receive or for a free slot. */
 GDK_FN int gdk_poll_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
 			   struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
 {

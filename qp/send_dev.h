@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Sends: messages that consume a receive WQE of the remote side. They are posted and waited for as
- * one-sided operations are (onesided_dev.h). */
+/* Sends: messages that consume a receive WQE of the remote side. Programs post sends and wait for
+ * them as for one-sided operations (onesided_dev.h). */
 #ifndef GDK_SEND_DEV_H
 #define GDK_SEND_DEV_H
 
 #include "../../device/gdk/onesided_dev.h"
 
-#define GDK_SEND_INLINE 44u /* most bytes that a send WQE of one slot carries */
+#define GDK_SEND_INLINE 44u /* most bytes of data inside a send WQE of one slot */
 #define GDK_SEND_SEGS	3u  /* most data segments of a send WQE of one slot */
 
 /* ---- WQEs ---- */
 
-/* A send WQE with n data segments, 0 to GDK_SEND_SEGS; at.op is SEND or SEND_IMM. Segments of 0
- * bytes are left out, because the NIC would read 2 GiB. */
+/* Writes a send WQE with n data segments, 0 to GDK_SEND_SEGS. at.op is SEND or SEND_IMM. Segments
+ * of 0 bytes are left out, because the NIC takes a length of 0 for 2 GiB. */
 GDK_FN void gdk_wqe_send(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			 const struct gdk_mem *local, const uint32_t *bytes, uint32_t n)
 {
@@ -25,7 +25,8 @@ GDK_FN void gdk_wqe_send(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_
 	gdk_seg_ctrl(qp, at, ds);
 }
 
-/* A send WQE that carries up to GDK_SEND_INLINE bytes; data needs no alignment. */
+/* Writes a send WQE that contains up to GDK_SEND_INLINE bytes of data. `data` needs no
+ * alignment. */
 GDK_FN void gdk_wqe_send_inl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			     const void *data, uint32_t bytes)
 {
@@ -65,9 +66,9 @@ GDK_FN int gdk_send_op(struct doca_gpu_dev_verbs_qp *qp, enum gdk_move_kind kind
 }
 
 /*
- * Sends a message of up to 1 GiB; size 0: without data, laddr is not used. Returns 0, -EINVAL if
- * size is too large (nothing is posted), or the status that ended the QP. All threads of a warp or
- * block must pass valid sizes or none.
+ * Sends a message of up to 1 GiB. If size is 0, the message has no data, and laddr is not used.
+ * Returns 0, -EINVAL if size is too large (nothing is posted), or the status that ended the QP. In
+ * a warp or block either all threads pass valid sizes, or none does.
  */
 GDK_FN int gdk_send(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -75,7 +76,8 @@ GDK_FN int gdk_send(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_
 	return gdk_send_op(qp, GDK_MOVE_SEND, laddr, size, 0, ticket, how);
 }
 
-/* As gdk_send(), with an immediate value, big-endian, which the remote side finds in the CQE. */
+/* As gdk_send(), with the immediate value `imm`, big-endian, which the remote side finds in the
+ * CQE. */
 GDK_FN int gdk_send_imm(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 			size_t size, __be32 imm, doca_gpu_dev_verbs_ticket_t *ticket,
 			struct gdk_how how)

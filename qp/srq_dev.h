@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Shared receive queues (SRQ), whose receives several QPs consume. An exported SRQ has a device
- * struct and a state block as an exported receive queue (recv_dev.h), but no CQ: the completions
- * are in the receive CQs of the QPs, which have neither (gdk_verbs_srq_get_cq_dev()).
+ * Shared receive queues (SRQ). Several QPs consume the receives of an SRQ. An exported SRQ has a
+ * device struct and a state block, as an exported receive queue has (recv_dev.h), but no CQ. Its
+ * completions are in the receive CQs of the QPs. These CQs have no state block;
+ * gdk_verbs_srq_get_cq_dev() makes them available to GPU threads.
  *
- * A QP takes the next receive when a message begins, and writes its CQE when the message ends. So
- * receives complete in another order than they were posted if messages have several packets. The
- * slots are therefore posted again one by one, each when it is complete: the thread that finds a
- * CQE writes the slot that the CQE names, and calls gdk_srq_repost(). The NIC gets a slot when all
- * slots before it are posted again, too.
+ * A QP takes the next receive when a message begins, and the NIC writes the CQE when the message
+ * ends. So receives may complete in another order than they were posted, if messages have several
+ * packets. The slots are therefore posted again one by one, each when it is complete: the thread
+ * that finds a CQE writes the slot that the CQE names, and calls gdk_srq_repost(). The NIC gets a
+ * slot when all slots before it are posted again, too.
  *
  *	for (slot = 0; slot < depth; slot++)
  *		gdk_wqe_recv(srq, gdk_srq_wqe(srq, slot), address, key, bytes);
@@ -30,19 +31,21 @@ gdk_srq_wqe(const struct doca_gpu_dev_verbs_qp *srq, uint64_t slot)
 	return gdk_get_rwqe_ptr(srq, slot);
 }
 
-/* Posts all receives below index pi, which the caller has written, for the first time. All slots of
- * the queue (doca_verbs_srq_get_wq()) must be posted so before the first is posted again. Returns
- * -EINVAL as gdk_rq_submit(). */
+/* Posts all receives below index pi for the first time. The caller has written them. All slots of
+ * the queue (doca_verbs_srq_get_wq()) must be posted in this way before the first slot is posted
+ * again. Returns 0, or -EINVAL as gdk_rq_submit(). */
 GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct gdk_how how)
 {
 	return gdk_rq_offer(srq, srq, pi, how);
 }
 
 /*
- * The index of the receive in this slot that is complete. It is below the rung of the doorbell that
- * offered it. The caller has seen its CQE, so rung, loaded here, is that of this doorbell or of the
- * one before (gdk_ring(): rung, fence of the next doorbell, its DBREC), which is less by at most
- * depth. So the index is one of two; the ready bit, stored before the DBREC, tells which.
+ * Returns the index of the receive in this slot that is complete.
+ * The caller has seen the CQE of the receive. gdk_ring() does not order the store of `rung` before
+ * that of the DBREC; the fence of the next doorbell does. So `rung`, loaded here, may still be that
+ * of the doorbell before the one that offered the receive, which is less by at most depth. It is
+ * not above the slot's next receive, which is not posted yet. So the index is the highest index of
+ * this slot below `rung`, or that plus depth. The ready bit, stored before the DBREC, tells which.
  */
 GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
 {
@@ -53,10 +56,10 @@ GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t 
 }
 
 /*
- * Posts a slot again, once for each completion of the slot (gdk_srq_slot()). Its WQE may have been
- * changed since. gdk_srq_poll() orders the load of the CQE before this call; a caller that loads
- * the CQE itself executes an acquire fence of system scope after it. Returns 0, or -EINVAL if not
- * all slots of the queue were posted before.
+ * Posts a slot again. A thread calls it once for each completion of the slot (gdk_srq_slot()), and
+ * may have changed the WQE before. gdk_srq_poll() orders the load of the CQE before this call; a
+ * caller that loads the CQE itself executes an acquire fence of system scope after the load.
+ * Returns 0, or -EINVAL if not all slots of the queue were posted before.
  */
 GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, struct gdk_how how)
 {
@@ -66,25 +69,27 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	uint64_t idx, end;
 
 	/* Another thread may have found the CQE and sent the caller a message. Acquire: pairs with
-	 * that thread's release. Orders the message before the loads of reservation index, rung and
-	 * ready bit. */
+	 * that thread's release. Orders the load of the message before the loads of the reservation
+	 * index, `rung` and the ready bit. */
 	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (gdk_ld64(gdk_rsvd_index(srq), scope) < depth)
 		return -EINVAL;
 	idx = gdk_srq_index(st, depth, slot) + depth;
 	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
 	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);
-	/* Slots behind this one may have been posted again before it. */
+	/* Slots behind this one may have been posted again before it, up to the old reservation
+	 * index, `end`. */
 	if (!(how.opt & GDK_OPT_SKIP_DB))
 		gdk_rq_ring(st, end > idx ? end : idx + 1, how.mode);
 	return 0;
 }
 
 /*
- * Polls once for CQE `index` of a receive CQ, counted from the creation of the CQ, and returns its
- * address: 0, EBUSY, or -EIO for an error CQE, whose slot can be posted again, too. After 0 the
- * data is ordered for CPU threads and for GPUs that need no DUMP (gdk_recv_dump()). One thread
- * polls a CQ; if it passes that to another, the program orders the two.
+ * Polls once for CQE `index` of a receive CQ, counted from the creation of the CQ. *cqe is the
+ * address of the CQE. Returns 0, EBUSY if there is no CQE yet, or -EIO for an error CQE, whose slot
+ * can be posted again, too. After 0, later loads of the data are ordered after the CQE, for CPU
+ * threads and for GPUs that need no DUMP (gdk_recv_dump()). One thread polls a CQ; if another
+ * thread takes over, the program orders the two.
  */
 GDK_FN int gdk_srq_poll(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 			struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
@@ -98,11 +103,11 @@ GDK_FN int gdk_srq_poll(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 	word = gdk_ld32((const uint32_t *)(const void *)((const char *)*cqe + 60), GDK_SCOPE_SYS);
 	if ((word >> 24 & 1) != lap || word >> 28 == DOCA_GPUNETIO_IB_MLX5_CQE_INVALID)
 		return EBUSY;
-	gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the data */
+	gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the data */
 	return word >> 28 >= GDK_CQE_OPCODE_ERR ? -EIO : 0;
 }
 
-/* The slot that a CQE names. */
+/* Returns the slot that a CQE names. */
 GDK_FN uint32_t gdk_srq_slot(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),

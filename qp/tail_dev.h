@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The debug build's check of a queue pair at the end of a kernel. */
+/* The debug build checks a queue pair at the end of a kernel. */
 #ifndef GDK_TAIL_DEV_H
 #define GDK_TAIL_DEV_H
 
@@ -8,9 +8,9 @@
 #include "../../device/gdk/slots_dev.h"
 
 /*
- * For the end of a kernel whose threads are done with the QP: returns the number of slots that were
- * reserved and never rung, and prints a line if there are any. Without GDK_DEBUG it returns 0, and
- * also for a QP that has ended.
+ * A kernel calls this function at its end, when its threads are done with the QP. Returns the
+ * number of slots that were reserved and never rung, and prints a line if there are any. Returns 0
+ * for a QP that has ended, and always without GDK_DEBUG.
  */
 GDK_FN uint64_t gdk_debug_check_tail(struct doca_gpu_dev_verbs_qp *qp)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Builders of send WQEs in mlx5 format for device code. A WQE is composed of 16-byte
- * segments. Each segment is stored as a whole, so its reserved bytes are zero even if the slot
- * contained another WQE before. Reserving slots and ringing are in post_dev.h.
+ * Builders of send WQEs in mlx5 format for device code. A WQE consists of 16-byte segments. Each
+ * segment is stored as a whole, so its reserved bytes are zero even if the slot contained another
+ * WQE before. post_dev.h reserves slots and rings the doorbell.
  */
 #ifndef GDK_WQE_H
 #define GDK_WQE_H
 
 #include "../../device/gdk/status_dev.h"
 
-/* The two bits of fm_ce_se that request a CQE, and their value "always". */
+/* The two bits of fm_ce_se (control segment) that request a CQE, and their value "always". */
 #define GDK_CE_MASK   (3u << 2)
 #define GDK_CE_ALWAYS ((uint32_t)DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE)
 
@@ -20,11 +20,11 @@ GDK_FN void *gdk_seg(struct doca_gpu_dev_verbs_wqe *wqe, unsigned int i)
 }
 
 /*
- * Returns flags, with a CQE requested where one is needed. Slots become free only by CQEs, so
- * unsignalled WQEs must not fill the ring: the WQE that contains the last slot of either half
- * of the ring is always signalled. If a WQE has several slots or generates no CQE, the function
- * sets `uneven` in the state block, for several slots also `long_wqe`, before the WQE is
- * published.
+ * Returns `flags`, the fm_ce_se of a WQE, with a CQE requested if one is needed. Slots become free
+ * only by CQEs, so unsignalled WQEs must not fill the ring: the WQE that contains the last slot of
+ * either half of the ring is always signalled. If a WQE has several slots or generates no CQE, the
+ * function sets `uneven` in the state block before the WQE is published. If the WQE has several
+ * slots, it also sets `long_wqe`.
  */
 GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t idx, uint32_t slots,
 			       uint32_t flags)
@@ -45,11 +45,11 @@ GDK_FN uint32_t gdk_wqe_signal(const struct doca_gpu_dev_verbs_qp *qp, uint16_t 
 	return flags;
 }
 
-/* Where a WQE is written, and its control segment. */
+/* Where a WQE is written, and the content of its control segment. */
 struct gdk_wqe_at {
 	struct doca_gpu_dev_verbs_wqe *wqe;
-	uint32_t idx;	/* slot; the low 16 bits count */
-	uint32_t op;	/* opcode, with the operation modifier in the top byte */
+	uint32_t idx;	/* index of the slot; only the low 16 bits are used */
+	uint32_t op;	/* opcode, with the opcode modifier in the top byte */
 	uint32_t flags; /* fm_ce_se */
 	uint32_t imm_be;
 };
@@ -74,7 +74,7 @@ GDK_FN struct gdk_mem gdk_mem(uint64_t addr, gdk_key_t key)
 	return m;
 }
 
-/* Control segment. ds is the number of segments. */
+/* Writes the control segment. ds is the number of segments of the WQE. */
 GDK_FN void gdk_seg_ctrl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at, uint32_t ds)
 {
 	const uint32_t qpn8 = gdk_ldc32(GDK_QP_AT(qp, sq_num_shift8));
@@ -105,7 +105,7 @@ GDK_FN void gdk_wqe_nop(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_
 	gdk_seg_ctrl(qp, gdk_wqe_at(wqe, idx, DOCA_GPUNETIO_IB_MLX5_OPCODE_NOP, flags), 1);
 }
 
-/* RDMA write, RDMA write with immediate, or RDMA read, depending on at.op. */
+/* Writes an RDMA write, RDMA write with immediate, or RDMA read, depending on at.op. */
 GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			 struct gdk_mem remote, struct gdk_mem local, uint32_t bytes)
 {
@@ -114,7 +114,7 @@ GDK_FN void gdk_wqe_rdma(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_
 	gdk_seg_data(at.wqe, 2, local.addr, local.key, bytes);
 }
 
-/* As gdk_wqe_rdma, with two local data segments. */
+/* As gdk_wqe_rdma(), with two local data segments. */
 GDK_FN void gdk_wqe_rdma2(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			  struct gdk_mem remote, struct gdk_mem local0, uint32_t bytes0,
 			  struct gdk_mem local1, uint32_t bytes1)
@@ -130,8 +130,8 @@ GDK_FN uint32_t gdk_write_inl_ds(uint32_t bytes)
 	return bytes > 12 ? 4 : 3;
 }
 
-/* Control and remote address segments of an inline write of at most 28 bytes; at.op is
- * RDMA_WRITE. */
+/* Writes the control segment and the remote address segment of an inline write of at most 28 bytes.
+ * at.op is RDMA_WRITE. */
 GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 				     struct gdk_mem remote, uint32_t bytes)
 {
@@ -139,7 +139,8 @@ GDK_FN void gdk_wqe_write_inl_header(const struct doca_gpu_dev_verbs_qp *qp, str
 	gdk_seg_raddr(at.wqe, 1, remote.addr, remote.key);
 }
 
-/* Up to 4 bytes of a payload from offset `at`, as a little-endian word. src needs no alignment. */
+/* Returns 4 bytes of a payload from offset `at` on, as a little-endian word. The payload has
+ * `bytes` bytes; bytes behind its end are 0. src needs no alignment. */
 GDK_FN uint32_t gdk_load_bytes(const uint8_t *src, uint32_t at, uint32_t bytes)
 {
 	uint32_t v = 0, i;
@@ -149,7 +150,7 @@ GDK_FN uint32_t gdk_load_bytes(const uint8_t *src, uint32_t at, uint32_t bytes)
 	return v;
 }
 
-/* Content of segment 2 and, for more than 12 bytes, segment 3 of an inline write. */
+/* Content of segment 2 of an inline write and, for more than 12 bytes, of segment 3. */
 struct gdk_inl_segs {
 	uint64_t w[4];
 };
@@ -186,7 +187,8 @@ GDK_FN void gdk_wqe_write_inl(const struct doca_gpu_dev_verbs_qp *qp, struct gdk
 	gdk_wqe_write_inl_data(at.wqe, data, bytes);
 }
 
-/* 8-byte fetch-and-add, which adds compare_add, or compare-and-swap. */
+/* Writes an 8-byte atomic, depending on at.op: a fetch-and-add, which adds compare_add, or a
+ * compare-and-swap, which compares with compare_add. */
 GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			   struct gdk_mem remote, struct gdk_mem local, uint32_t bytes,
 			   uint64_t compare_add, uint64_t swap)
@@ -200,15 +202,15 @@ GDK_FN void gdk_wqe_atomic(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wq
 	gdk_seg_data(at.wqe, 3, local.addr, local.key, bytes);
 }
 
-/* Operands of an extended atomic, in CPU byte order. */
+/* Operands of a masked atomic, in CPU byte order. */
 struct gdk_atomic_ext {
-	uint64_t add, boundary;				 /* masked fetch-and-add */
-	uint64_t swap, compare, swap_mask, compare_mask; /* masked compare-and-swap */
+	uint64_t add, boundary;				 /* of a masked fetch-and-add */
+	uint64_t swap, compare, swap_mask, compare_mask; /* of a masked compare-and-swap */
 };
 
 /*
- * Masked atomics of 4 or 8 bytes. An 8-byte compare-and-swap has five segments, so it needs two
- * slots: wqe1 is the slot after at.wqe, which may be at the start of the ring.
+ * Writes a masked atomic of 4 or 8 bytes. An 8-byte compare-and-swap has five segments, so it needs
+ * two slots. wqe1 is the slot after at.wqe, and may be at the start of the ring.
  */
 GDK_FN void gdk_wqe_atomic_ext(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			       struct doca_gpu_dev_verbs_wqe *wqe1, struct gdk_mem remote,
@@ -250,8 +252,8 @@ GDK_FN void gdk_seg_wait(struct doca_gpu_dev_verbs_wqe *wqe, uint32_t max_index,
 	gdk_st_wqe16(gdk_seg(wqe, 1), 0, gdk_pack(gdk_bswap32(max_index), gdk_bswap32(qpn_cqn)));
 }
 
-/* WAIT: the NIC executes no later WQE of the queue until the CQ (or QP) qpn_cqn has reached
- * max_index. */
+/* Writes a WAIT: the NIC executes no later WQE of the queue until the CQ (or QP) with number
+ * qpn_cqn has reached max_index. */
 GDK_FN void gdk_wqe_wait(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *wqe,
 			 uint16_t idx, uint32_t flags, uint32_t max_index, uint32_t qpn_cqn)
 {
@@ -271,7 +273,7 @@ GDK_FN void gdk_wqe_dump(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu
 
 struct gdk_wqes {
 	uint64_t ring;
-	uint32_t mask, qpn8_be; /* mask: slots - 1. qpn8_be: QP number << 8 */
+	uint32_t mask, qpn8_be; /* mask: number of slots - 1; qpn8_be: QP number << 8, big-endian */
 };
 
 GDK_FN struct gdk_wqes gdk_wqes_of(const struct gdk_qp_state *st)
@@ -284,7 +286,7 @@ GDK_FN struct gdk_wqes gdk_wqes_of(const struct gdk_qp_state *st)
 	return w;
 }
 
-/* The same, from the device struct. */
+/* As gdk_wqes_of(), but loads the values from the device struct. */
 GDK_FN struct gdk_wqes gdk_wqes_of_qp(const struct doca_gpu_dev_verbs_qp *qp)
 {
 	struct gdk_wqes w;
@@ -295,8 +297,9 @@ GDK_FN struct gdk_wqes gdk_wqes_of_qp(const struct doca_gpu_dev_verbs_qp *qp)
 	return w;
 }
 
-/* A signalled WQE of one slot as values: control segment, and the segments after it. ds is the
- * number of segments. The NIC ignores the bytes behind them. */
+/* The values of a signalled WQE of one slot: op, ds and imm_be are for the control segment, and w
+ * contains the segments after it. ds is the number of segments of the WQE. The NIC ignores the
+ * bytes behind them. */
 struct gdk_one {
 	uint32_t op, ds, imm_be;
 	uint64_t w[6];
@@ -315,7 +318,7 @@ GDK_FN void gdk_one_raddr(struct gdk_one *one, uint64_t raddr, gdk_key_t rkey)
 	one->w[1] = gdk_pack(rkey.be, 0);
 }
 
-/* A data segment at w[i] and w[i + 1]. */
+/* Stores a data segment in w[i] and w[i + 1]. */
 GDK_FN void gdk_one_data(struct gdk_one *one, unsigned int i, uint64_t laddr, gdk_key_t lkey,
 			 uint32_t bytes)
 {
@@ -323,7 +326,7 @@ GDK_FN void gdk_one_data(struct gdk_one *one, unsigned int i, uint64_t laddr, gd
 	one->w[i + 1] = gdk_bswap64(laddr);
 }
 
-/* A write of 1 to 28 bytes that the WQE carries. */
+/* Returns a write of 1 to 28 bytes, whose data the WQE contains. */
 GDK_FN struct gdk_one gdk_one_inline(uint64_t raddr, gdk_key_t rkey, const void *data,
 				     uint32_t bytes)
 {
@@ -339,7 +342,8 @@ GDK_FN struct gdk_one gdk_one_inline(uint64_t raddr, gdk_key_t rkey, const void 
 	return one;
 }
 
-/* Writes the WQE to slot idx. segments: constant, at least one->ds. opmod: opcode modifier. */
+/* Writes the WQE to slot idx. segments is the number of segments that are stored: a constant, at
+ * least one->ds. opmod is the opcode modifier. */
 GDK_FN void gdk_one_write_mod(const struct gdk_wqes *w, uint64_t idx, const struct gdk_one *one,
 			      uint32_t segments, uint32_t opmod)
 {
