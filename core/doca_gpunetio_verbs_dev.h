@@ -6,8 +6,8 @@
  * open 3.0, which are asserted below.
  *
  * The library (arrays, flat lists) and applications copy these structs. Therefore the mutable
- * state that GPU threads share, apart from sq_rsvd_index and gdk_plain_end, is not in them:
- * gdk_state, in bytes that DOCA reserves, points to it.
+ * state that GPU threads share is not in them, apart from sq_rsvd_index, gdk_plain_end and indices
+ * that only programs read: gdk_state, in bytes that DOCA reserves, points to it.
  */
 #ifndef DOCA_GPUNETIO_VERBS_DEV_H
 #define DOCA_GPUNETIO_VERBS_DEV_H
