@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * BlueFlame: the 64 bytes of a WQE of one slot are stored to the register, which saves the NIC
- * the read of the ring. The WQE is in the ring and the DBREC is written as well. The register
- * has two halves, which are used alternately.
+ * BlueFlame: the doorbell is a copy of a WQE of one slot. Its 64 bytes are stored to the doorbell
+ * register, so the NIC need not read the WQE from the ring. The WQE is written to the ring, and the
+ * DBREC is stored, as for other doorbells. The register has two halves, which are used alternately.
  *
- * One thread can store 64 bytes at once only from shared memory (gdk_bf_in_one()); a warp can
- * store them from any memory. In all other cases the doorbell is rung as by GPU_SM_DB.
+ * A GPU thread can store 64 bytes at once only from shared memory, on a GPU with bulk copies
+ * (gdk_bf_in_one()); a warp can store them from any memory. In all other cases the doorbell is rung
+ * as by handler GPU_SM_DB (ring_dev.h).
  */
 #ifndef GDK_BF_DEV_H
 #define GDK_BF_DEV_H
@@ -15,12 +16,15 @@
 
 #define GDK_BF_HALF 0x100u
 
+/* Returns the address of a half of the register. half: 0 or GDK_BF_HALF. */
 GDK_FN uint64_t *gdk_bf_reg(const struct gdk_qp_state *st, uint32_t half)
 {
 	return (uint64_t *)((uintptr_t)gdk_ldc64(&st->reg) ^ half);
 }
 
-/* Copies the WQE to the register. The caller holds the token, so bf_half is its own. */
+/* Copies a WQE to the half of the register that `bf_half` in the state block selects. No other
+ * thread accesses `bf_half` meanwhile: the caller holds the token (token_dev.h), or its program
+ * orders the calls (gdk_ring_bf()). scope: that of the threads that share the QP. */
 GDK_FN void gdk_bf_store(struct gdk_qp_state *st, const void *wqe, int scope)
 {
 	const uint32_t half = gdk_ld32(&st->bf_half, scope);
@@ -29,15 +33,15 @@ GDK_FN void gdk_bf_store(struct gdk_qp_state *st, const void *wqe, int scope)
 	gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
 	if (scope == GDK_SCOPE_THREAD)
 		return;
-	/* The copy must be complete, and bf_half stored, before the caller passes the token on. The
-	 * next holder takes the token, executes a fence, and then loads bf_half and stores the
-	 * register. */
+	/* The copy must be complete, and `bf_half` stored, before the caller passes the token on.
+	 * The next holder takes the token, executes a fence, and then loads `bf_half` and stores
+	 * the register. */
 	gdk_bf_settle();
 	gdk_fence_rel(scope);
 }
 
-/* As gdk_bf_store(), by all lanes of a warp, of which lane 0 holds the token. words is what
- * gdk_bf_ld64_warp() loaded. */
+/* As gdk_bf_store(), but all lanes of a warp call it, and lane 0 holds the token. words: the WQE,
+ * as gdk_bf_ld64_warp() has loaded it. */
 GDK_FN void gdk_bf_store_warp(struct gdk_qp_state *st, const uint64_t *words, int scope)
 {
 	const uint32_t half = (uint32_t)gdk_shfl64(gdk_ld32(&st->bf_half, scope), 0);
@@ -45,7 +49,8 @@ GDK_FN void gdk_bf_store_warp(struct gdk_qp_state *st, const uint64_t *words, in
 	gdk_bf_st64_warp(gdk_bf_reg(st, half), words);
 	if (gdk_lane() == 0)
 		gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
-	gdk_fence_rel(scope); /* as in gdk_bf_store() */
+	/* Orders the copy and `bf_half` before the token moves on, as in gdk_bf_store(). */
+	gdk_fence_rel(scope);
 }
 
 #endif

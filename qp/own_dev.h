@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Exclusive use: one thread posts and rings without any atomic access. It owns the token
- * (left == GDK_LEFT_OWN or GDK_LEFT_SYS) and stores the ready bits that shared use expects, so
- * either kind of use may follow the other. The program must order the two, for example by ending
- * the kernel.
+ * Exclusive use: one thread posts and rings the doorbell, and its posts need no atomic
+ * read-modify-writes. The thread owns the token (token_dev.h): `left` is GDK_LEFT_OWN or
+ * GDK_LEFT_SYS. It stores the ready bits (slots_dev.h) that shared use expects, so either kind of
+ * use may follow the other. The program must order the two, for example by ending the kernel.
  */
 #ifndef GDK_OWN_DEV_H
 #define GDK_OWN_DEV_H
@@ -12,8 +12,9 @@
 #include "../../device/gdk/debug_dev.h"
 #include "../../device/gdk/slots_dev.h"
 
-/* Ready bits of the word of slot `last`, with all slots up to it published and none after it. The
- * bits beyond a ring shorter than a word are set too, and ignored. */
+/* Returns the ready bits of the word of slot `last` for the case that all slots up to `last` are
+ * published and none after it. In a ring shorter than a word, bits beyond the ring may be set, too;
+ * they are ignored. */
 GDK_FN uint32_t gdk_own_bits(uint32_t depth, uint64_t last)
 {
 	const uint32_t after = ~1u << gdk_word_pos(depth, last);
@@ -21,9 +22,9 @@ GDK_FN uint32_t gdk_own_bits(uint32_t depth, uint64_t last)
 	return gdk_odd_lap(depth, last) ? after : ~after;
 }
 
-/* Publishes [from, end) and stores marked. Ready bits of other slots are kept, because slots above
- * may be published already, unlike in gdk_own_end(); the token bits of the words are cleared. The
- * caller owns the token. */
+/* Publishes the slots from `from` to end - 1, and stores end in `marked`. Unlike gdk_own_end(),
+ * keeps the ready bits of other slots, because slots from end on may be published already. Clears
+ * the token bits of the words: the caller owns the token, or takes it next. */
 GDK_FN void gdk_own_mark(struct gdk_qp_state *st, uint32_t depth, uint64_t from, uint64_t end)
 {
 	uint64_t *word;
@@ -42,29 +43,31 @@ GDK_FN void gdk_own_mark(struct gdk_qp_state *st, uint32_t depth, uint64_t from,
 	gdk_st64(&st->marked, end, GDK_SCOPE_THREAD);
 }
 
-/* The half of a word that has the ready bits, and the half that has the token bits. The latter is 0
- * while exclusive use owns the token. */
+/* Returns the address of the half of slot idx's word that has the ready bits. */
 GDK_FN uint32_t *gdk_ready_half(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
 	return (uint32_t *)(void *)gdk_word(st, depth, idx);
 }
 
+/* Returns the address of the half of slot idx's word that has the token bits. It is 0 in all words
+ * while a thread owns the token. */
 GDK_FN uint32_t *gdk_token_half(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
 	return (uint32_t *)(void *)gdk_word(st, depth, idx) + 1;
 }
 
-/* What gdk_own_ring() shall do. */
-#define GDK_OWN_TAKE   1u /* the caller will publish a slot: take the token if it is parked, too */
-#define GDK_RING       2u /* ring what is published */
-#define GDK_RING_ALL   4u /* with GDK_RING: the caller has written all slots, published or not */
+/* Options of gdk_own_ring(). They may be combined. */
+#define GDK_OWN_TAKE   1u /* take the token even if it is parked: the caller will publish slots */
+#define GDK_RING       2u /* ring the doorbell for published slots */
+#define GDK_RING_ALL   4u /* with GDK_RING: for all slots; the caller has written them */
 #define GDK_RING_AGAIN 8u /* repeat the last doorbell */
 
 /*
- * Takes the token for exclusive use if it is left, and with GDK_OWN_TAKE also if it is parked. Then
- * either rings the slots below pi up to the first unpublished one (GDK_RING_ALL: all), at most
- * gdk_ring_most() of them, or, with GDK_RING_AGAIN, repeats the last doorbell, fenced after its
- * DBREC (nothing if the handler has no DBREC). r: rung. Returns the new rung.
+ * Takes the token for exclusive use if it is left; with GDK_OWN_TAKE, also if it is parked. Then
+ * rings the doorbell (GDK_RING) for the slots below pi up to the first unpublished one, or for all
+ * slots below pi (GDK_RING_ALL), but for at most gdk_ring_most() slots. With GDK_RING_AGAIN, it
+ * repeats the last doorbell instead, with a fence between the DBREC and the repetition; it does
+ * nothing if the handler has no DBREC. r: the value of `rung`. Returns the new value of `rung`.
  */
 GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, uint32_t how)
 {
@@ -76,8 +79,9 @@ GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, u
 		gdk_st32(&st->left, flags & GDK_QPF_SYS_SCOPE ? GDK_LEFT_SYS : GDK_LEFT_OWN,
 			 GDK_SCOPE_GPU);
 		if (!left) {
-			/* The token is at rung, or at `parked` if slots above that one were rung by
-			 * hand. The upper halves of the words have token bits only. */
+			/* The token is parked at slot `rung`; or at slot `parked`, if the program
+			 * has raised `rung` since by functions of by_hand_dev.h. The upper half of
+			 * a word has only token bits. */
 			at = gdk_ld64(&st->parked, GDK_SCOPE_GPU);
 			gdk_st32(gdk_token_half(st, depth, at), 0, GDK_SCOPE_GPU);
 			gdk_st32(gdk_token_half(st, depth, r), 0, GDK_SCOPE_GPU);
@@ -87,7 +91,8 @@ GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, u
 	if (how & GDK_RING_ALL) {
 		e = how & GDK_RING_AGAIN ? r : pi;
 	} else if (how & GDK_RING && !(how & GDK_RING_AGAIN)) {
-		/* Shared use publishes slots without storing `marked`. */
+		/* All slots below `marked` are published. Shared use publishes slots without
+		 * storing `marked`; the loop finds these. */
 		marked = gdk_ld64(&st->marked, GDK_SCOPE_GPU);
 		if (marked > e)
 			e = marked < pi ? marked : pi;

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Posting: gdk_post_begin() reserves slots for a group of threads, the threads write their WQEs,
- * and gdk_post_end() publishes and rings for the group. A group is one thread; the lanes of a warp
- * that happen to post together to one QP (THREAD scope, shared use); a warp; or a block.
+ * Posting. gdk_post_begin() reserves slots for a group of threads, the threads write their WQEs,
+ * and gdk_post_end() publishes the slots and rings the doorbell. A group is one thread; the lanes
+ * of a warp that happen to post together to one QP (THREAD scope, shared use); a warp; or a block.
  *
  *   case                               path
  *   exclusive, one thread, plain: its  gdk_own_plain(), gdk_own_end(), inlined: loads, one branch,
- *   slots are below the plain end      WQE, fence, rung, DBREC, register, ready bits
- *   (status_dev.h)
- *   exclusive, one thread, not plain:  gdk_op_by_one() (op_dev.h), WQE by WQE; gdk_own_slow() waits
- *   the plain end is reached, shared   for room and takes the token before each, and then the plain
- *   use has the token, the QP has      end is set again
- *   ended, or fences need system scope
+ *   slots are below the plain end      stores to the slots; fence; stores to `rung`, DBREC,
+ *   (status_dev.h)                     register, and ready bits
+ *   exclusive, one thread, not plain:  gdk_op_by_one() (op_dev.h) posts one WQE after the other.
+ *   the plain end is reached, shared   Before each, gdk_own_slow() waits for room and takes the
+ *   use has the token, the QP has      token, and gdk_plain_set() sets the plain end
+ *   ended, fences need system scope,
+ *   or the handler is GPU_SM_BF
  *   exclusive, a group                 gdk_own_reserve(), gdk_own_end(), inlined
- *   shared, the token is parked at     gdk_post_parked(), inlined: two additions publish the
- *   the first slot of the group        slots and take the token; ring; park behind the group
- *   shared, otherwise                  gdk_post_shared(): wanted, fence, ready bits; if these
- *                                      find the token, as above
- *   shared, not plain: full ring,      gdk_shared_slow(): token_dev.h, wait_dev.h
- *   left token, or more published
- *   slots behind the group
+ *   shared, the token is parked at     gdk_post_parked(), inlined: two additions publish the slots
+ *   the first slot of the group        and take the token; doorbell; token parked behind the group
+ *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, changes
+ *                                      ready bits. If it then finds the token: as above
+ *   shared, the ring is full, the      gdk_shared_slow() serves the token (token_dev.h) and waits
+ *   token is left, or more slots are   (wait_dev.h)
+ *   published behind the group
  *
  * Memory accesses cost more in a function that is called than in the caller's kernel, where the
- * compiler knows that the descriptor of memory is the same for all lanes. So common cases are
- * inlined and short, and all the rest is in few functions.
+ * compiler knows that the descriptor of memory is the same for all lanes. So common cases are short
+ * and inlined, and all the rest is in few functions.
  *
  * Costs on an H200 (tests/bench/post.sh): a fence 250 ns, an atomic operation or a load from the
- * second-level cache 150 to 250 ns, all else about 100 ns. So the exclusive case has one fence; the
- * shared case one addition that reserves, one fence after the WQEs, one after the DBREC, and one
- * read-modify-write, which is in flight during that fence.
+ * second-level cache 150 to 250 ns, all else about 100 ns. So an exclusive post has one fence. A
+ * shared post has one addition that reserves, one fence after the WQEs, one fence after the DBREC,
+ * and one read-modify-write, which is in flight during the second fence.
  */
 #ifndef GDK_POST_DEV_H
 #define GDK_POST_DEV_H
@@ -45,7 +46,7 @@ typedef enum doca_gpu_dev_verbs_exec_scope gdk_exec_t;
 #define GDK_WARP_SCOPE	DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define GDK_BLOCK_SCOPE GDK_EXEC_SCOPE_BLOCK
 
-/* How an operation is executed. All but opt are constants in the callers. */
+/* How an operation is executed. All members but opt are compile-time constants in the callers. */
 struct gdk_how {
 	gdk_mode_t mode;
 	gdk_handler_t handler;
@@ -60,32 +61,31 @@ GDK_FN struct gdk_how gdk_how(gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t
 	return how;
 }
 
+/* The post of a group. "exclusive", "shared": valid only in rank 0, and only in this use. */
 struct gdk_post {
 	struct gdk_qp_state *st;
 	struct gdk_wqes wqes;
-	uint64_t base;	/* first slot of the group */
-	uint64_t idx;	/* first slot of this thread */
-	uint32_t total; /* slots of the group */
-	uint32_t mask;	/* lanes of the group, except in BLOCK scope */
-	uint32_t rank;	/* of this thread; rank 0 reserves and rings */
-	uint32_t left;	/* rank 0, exclusive: `left` of the state block */
-	uint32_t *word; /* rank 0, exclusive: ready bits of the group's last slot; their value */
-	uint32_t bits;
-	uint32_t parked; /* rank 0, shared: 1 or 2 if the token is parked at base; 2: GPU scope */
-	uint64_t doorbells; /* rank 0, shared: of the state block */
-	struct gdk_db db;   /* rank 0, exclusive */
+	uint64_t base;	 /* index of the group's first slot */
+	uint64_t idx;	 /* index of this thread's first slot */
+	uint32_t total;	 /* number of slots of the group */
+	uint32_t mask;	 /* lanes of the group; not used in BLOCK scope */
+	uint32_t rank;	 /* number of this thread in the group; 0 reserves and rings */
+	uint32_t left;	 /* exclusive: `left` of the state block */
+	uint32_t *word;	 /* exclusive: where the ready bits of the last slot are stored */
+	uint32_t bits;	 /* exclusive: the value to store there */
+	uint32_t parked; /* shared: 1 or 2 if the token is parked at base; 2: GPU scope suffices */
+	uint64_t doorbells; /* shared: `doorbells` of the state block */
+	struct gdk_db db;   /* exclusive */
 };
 
-/* A bit of an index that is passed between threads: the QP has ended, or no slot became free. */
+/* Set in the index of a slot if no slot may be written: the QP has ended, or none became free. */
 #define GDK_FAILED ((uint64_t)1 << 63)
 
 /* ---- exclusive use ---- */
 
-/*
- * Prepares a post of n slots if they are below the plain end. Returns 0, or not 0 if the case is
- * not plain. Changes nothing. All loads are in flight together, and one branch of the caller
- * decides; a branch costs a lone thread 30 ns.
- */
+/* Loads what a post of n slots needs into p, and changes no memory. Returns 0 if the case is plain:
+ * all slots are below the plain end (status_dev.h). All loads are in flight together, and the
+ * caller has one branch; a branch costs a lone thread 30 ns. */
 GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 			 gdk_handler_t handler, uint32_t opt)
 {
@@ -95,16 +95,18 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
-	/* Without the check the bound is needed only where a doorbell cannot cover the ring. */
+	/* Without the availability check, the slots must be below the plain end only if one
+	 * doorbell cannot announce the whole ring. Otherwise any plain end but 0 is enough. */
 	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
-	/* The address of a slot is even, and the last byte of qpn8_be is 0. That they are tested
-	 * keeps the compiler from moving their loads behind the branch. */
+	/* The tested bits are always 0: the address of a slot is even, and the last byte of qpn8_be
+	 * is 0. The test keeps the compiler from moving their loads behind the branch. */
 	at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
 	last |= (uint64_t)((uint32_t)at << 31 | (p->wqes.qpn8_be & 0x80000000u)) << 32;
 	return (last >= plain) | (!(opt & GDK_OPT_SKIP_DB) & (handler == GDK_BF));
 }
 
-/* Sets the plain end. Exclusive use owns the token. */
+/* Sets the plain end to the end of the free slots, or of the slots that one doorbell may announce
+ * if that is lower. The caller owns the token. */
 GDK_FN void gdk_plain_set(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_post *p)
 {
 	uint64_t *at = p->left == GDK_LEFT_SYS ? &p->st->plain_sys : gdk_plain_end(qp);
@@ -118,8 +120,9 @@ GDK_FN void gdk_plain_set(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_pos
 	gdk_st64(at, end < most ? end : most, GDK_SCOPE_THREAD);
 }
 
-/* Makes the case of gdk_own_plain() plain. Returns 0, or the status that ended the QP: the slots
- * must not be written. */
+/* Called if gdk_own_plain() does not return 0. Takes the token, waits for free slots, rings the
+ * doorbell for earlier ones, as needed, and sets the plain end. Returns 0, or the status that ended
+ * the QP; then the slots must not be written. */
 GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 			      gdk_handler_t handler, uint32_t opt)
 {
@@ -137,7 +140,7 @@ GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post 
 		how |= GDK_RING | GDK_RING_ALL;
 	if (p->db.pi > depth && !(opt & GDK_OPT_SKIP_CHECK))
 		how |= GDK_RING | GDK_WAIT | GDK_WAIT_ROOM;
-	/* Returns soon if there is nothing to do. */
+	/* This returns at once if there is nothing to do. */
 	err = gdk_own_slow(p->st, p->base, depth - n, GDK_QP_LIMIT, how);
 	p->left = gdk_ld32(&p->st->left, GDK_SCOPE_GPU);
 	if (!err)
@@ -145,7 +148,7 @@ GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post 
 	return err;
 }
 
-/* The rest of what gdk_own_end() needs. */
+/* Stores the reserved index, and fills in word, bits and db of p, which gdk_own_end() needs. */
 GDK_FN void gdk_own_prepare(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t opt)
 {
 	const uint32_t depth = p->wqes.mask + 1;
@@ -160,7 +163,7 @@ GDK_FN void gdk_own_prepare(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p
 	gdk_db_fill(&p->db, p->wqes.qpn8_be, p->db.pi);
 }
 
-/* Reserves n slots from *base on, and makes the case plain. Returns as gdk_own_make_plain(). */
+/* Reserves n slots from *base on. Returns as gdk_own_make_plain(). */
 GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 			   gdk_handler_t handler, uint32_t opt, uint64_t *base)
 {
@@ -172,29 +175,30 @@ GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p,
 	}
 	*base = p->base;
 	gdk_own_prepare(qp, p, opt);
-	/* completed, then our stores: the CQEs of the slots' previous WQEs raised it. */
+	/* Orders the load that showed that the slots are free before our stores to them. */
 	gdk_fence_load_store(GDK_SCOPE_THREAD);
 	return err;
 }
 
-/* Publishes the slots of a group, and rings for them and for all below. sys: a system-scope fence
- * may be needed. */
+/* Publishes the slots of a group, and rings the doorbell for them and all slots below. sys: 0 if
+ * the caller knows that no fence needs system scope. */
 GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_t opt, int sys)
 {
 	const int own = GDK_SCOPE_THREAD;
 	const uint32_t depth = p->wqes.mask + 1;
 	uint64_t i = p->base, doorbells = 0;
 
-	/* In flight during the fence. An earlier load can cost 200 ns: the compiler takes its value
-	 * for arrived and waits for it before the fence. Inside the condition, the condition would
-	 * become predicates, of which each costs its time also where it is false. */
+	/* This load is in flight during the fence. If it were earlier, the compiler could make the
+	 * thread wait for its value before the fence, up to 200 ns. If it depended on the condition
+	 * below, the compiler would replace branches by predicated instructions, which cost time
+	 * even if not executed. */
 	if (!gdk_is_proxy(handler))
 		doorbells = gdk_ld64(&p->st->doorbells, own);
 	if (opt & GDK_OPT_SKIP_DB) {
 		gdk_st64(&p->st->marked, p->db.pi, own);
 	} else if (!gdk_debug_refuses(p->st, p->base, p->db.pi)) {
-		/* The fence orders the WQEs before all that follows. DBREC and register need no
-		 * order in exclusive use, see ring_dev.h. */
+		/* Orders the WQEs before all stores below. DBREC and register need no order in
+		 * exclusive use (ring_dev.h). */
 		if (sys && p->left == GDK_LEFT_SYS)
 			gdk_fence_rel(GDK_SCOPE_SYS);
 		else
@@ -207,7 +211,7 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 			gdk_dbrec_store(&p->db);
 		gdk_reg_store(&p->db, handler);
 	}
-	/* No slot above is published, and all below are: whole words are stored. */
+	/* All slots below p->db.pi are published, and none above. So whole words are stored. */
 	GDK_LOOP
 	while (p->total > 1 && gdk_word_room(depth, i) < p->db.pi - i) {
 		i += gdk_word_room(depth, i);
@@ -219,9 +223,10 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 /* ---- shared use ---- */
 
 #define GDK_AT_TOKEN 0x100u /* the token is parked at the first slot */
-#define GDK_NO_RING  0x200u /* publish only */
+#define GDK_NO_RING  0x200u /* publish the slots, but do not ring the doorbell */
 
-/* Reserves n slots. Returns the first, with GDK_FAILED if they must not be written. */
+/* Reserves n slots, and sets p->parked and p->doorbells. Returns the index of the first slot, with
+ * GDK_FAILED if the slots must not be written. */
 GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 				   int scope, uint32_t opt)
 {
@@ -238,14 +243,16 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	parked = gdk_ld64(&st->parked, scope);
 	end = base + n;
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	/* For gdk_publish_parked(), and registers that take no WQEs. */
+	/* The fast path has the limits of gdk_publish_parked(). It is not taken with BlueFlame, nor
+	 * if a CPU thread polls `rung`, which it stores before the fence. */
 	flags = gdk_ldc32(&st->flags);
 	p->parked = 0;
 	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
 	    (depth >= GDK_WORD_SLOTS) & !(flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ)))
 		p->parked = flags & GDK_QPF_SYS_SCOPE ? 1 : 2;
 	if (GDK_RARE(full | (ended != 0))) {
-		/* A thread that waits has all slots before its own rung: it would wait for them. */
+		/* A thread that waits for free slots wants all slots before its own to be rung: it
+		 * may wait for any of them. */
 		if (gdk_shared_slow(st, base, depth - n, GDK_QP_LIMIT,
 				    full ? GDK_RING | GDK_WANT | GDK_WAIT | GDK_WAIT_ROOM : 0))
 			base |= GDK_FAILED;
@@ -255,14 +262,12 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	return base;
 }
 
-/*
- * Publishes n slots from idx, where the token is parked, and takes it; n is at most 32 and the
- * ring is not shorter, so the slots are in the word of idx and in that of the slot behind them. No
- * thread loads these bits until the token moves on, so additions without a result are enough:
- * they set the ready bits in an even lap and clear them in an odd one, and clear the token bit.
- * The halves of the first addend are computed apart; a negative lower half borrows from the upper
- * one.
- */
+/* Publishes n slots from idx on, where the token is parked, and takes the token. n is at most 32,
+ * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
+ * thread uses these bits until the token moves on, so additions without a result are enough. They
+ * set the ready bits in an even lap and clear them in an odd one, and clear the token bit. The
+ * halves of the first addend are computed separately; a negative lower half borrows 1 from the
+ * upper one. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {
@@ -280,12 +285,11 @@ GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t
 
 #define GDK_DBREC_POLLS 1000u /* about 100 us */
 
-/*
- * The token was found at slot `from`, perhaps before the fence that follows the previous holder's
- * DBREC store (gdk_hand_over()). Waits until that store is visible: ours, which depends on the
- * load, then comes after it. Only an application that stores DBRECs itself, or names another
- * handler than that of the export, can have stored another value.
- */
+/* Waits until the DBREC store of the previous holder is visible: our own store, which depends on
+ * this load, then comes after it. The caller found the token at slot `from`, perhaps before the
+ * previous holder's fence after that store (gdk_hand_over()). The DBREC can have another value only
+ * if the program stores DBRECs itself, or names a handler other than the exported one; the wait
+ * then ends after GDK_DBREC_POLLS. */
 GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
 {
 	uint32_t i;
@@ -296,66 +300,66 @@ GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
 			return;
 }
 
-/* May the token be handed over between DBREC and register? Not where records are in host memory,
- * whose loads take a microsecond (in a block the order is that of its own fence), and not where a
- * late doorbell could fall into the 64 bytes of the next holder's WQE. */
+/* Returns 1 if the token may move on between DBREC and register. Not on CPU threads
+ * (GDK_TOKEN_FIRST). Not if DBRECs may be in host memory, where the load in gdk_await_dbrec() would
+ * take a microsecond; but in CTA scope a fence replaces this load. Not with BlueFlame: a late
+ * doorbell could fall into the 64 bytes of the next holder's WQE. */
 GDK_FN int gdk_token_first(gdk_handler_t handler, uint32_t flags, int scope)
 {
 	return GDK_TOKEN_FIRST && gdk_has_dbrec(handler) && !(flags & GDK_QPF_BLUEFLAME) &&
 	       (scope == GDK_SCOPE_CTA || !(flags & GDK_QPF_SYS_SCOPE));
 }
 
-/*
- * Rings for all slots below db->pi, where rung is stored, and parks the token there. Returns the
- * word of that slot before. On a GPU the token moves on between DBREC and register, so that it
- * travels during the fence between the two. The next holder's DBREC must follow ours: in a block
- * by a fence of the block's scope; else the next holder finds the token either by `parked`, which
- * is stored after the fence, or calls gdk_await_dbrec().
- */
+/* Rings the doorbell for all slots below db->pi, the value of `rung`, and parks the token at slot
+ * db->pi. next: the word of this slot; token: its token bit. Returns the old value of the word. If
+ * gdk_token_first() allows it, the token moves on between DBREC and register, and travels during
+ * the fence between the two. The next holder's DBREC must follow ours: in CTA scope a fence orders
+ * the DBREC before the token. Otherwise the next holder finds the token by `parked`, which is
+ * stored after the fence, or calls gdk_await_dbrec(). */
 GDK_FN uint64_t gdk_hand_over(uint64_t *next, uint64_t token, const struct gdk_db *db,
 			      gdk_handler_t handler, uint32_t flags, int scope)
 {
 	uint64_t old;
 
-	gdk_nic_fence(flags); /* WQEs and rung, then DBREC, register or counter */
+	gdk_nic_fence(flags); /* orders WQEs and `rung` before DBREC, register, counter */
 	if (gdk_has_dbrec(handler))
 		gdk_dbrec_store(db);
 	if (gdk_token_first(handler, flags, scope)) {
 		if (scope == GDK_SCOPE_CTA)
 			gdk_fence_rel(scope);
 		old = gdk_rmw_or64(next, token, scope);
-		gdk_nic_fence(flags); /* DBREC, then register */
+		gdk_nic_fence(flags); /* orders the DBREC before the register */
 		gdk_mmio_st64(db->reg, db->reg_value);
 		return old;
 	}
 	if (gdk_has_dbrec(handler))
 		gdk_nic_fence(flags);
 	gdk_reg_store(db, handler);
-	/* Counter, or BlueFlame register, then the token: as in gdk_ring(). */
+	/* Orders the counter, or the BlueFlame register, before the token: see gdk_ring(). */
 	if (gdk_is_proxy(handler) || flags & GDK_QPF_BLUEFLAME)
 		gdk_fence_rel(scope);
 	return gdk_rmw_or64(next, token, scope);
 }
 
-/* The token was handed over to slot db->pi, whose word was `old`. Returns as gdk_post_shared(). */
+/* Completes a hand-over to slot pi. next, token: as for gdk_hand_over(); old: its result. Returns
+ * GDK_TOKEN_ELSEWHERE, or pi if the slot had been published and the caller still holds the
+ * token. */
 GDK_FN uint64_t gdk_handed_over(struct gdk_qp_state *st, uint32_t depth, uint64_t *next,
 				uint64_t token, uint64_t pi, uint64_t old, int scope)
 {
 	if (GDK_RARE(gdk_word_shows(depth, pi, old))) {
-		/* Published by now. Its publisher saw no token, so we still hold it. */
+		/* The slot is published. Its publisher found no token, so we still hold it. */
 		gdk_red_and64(next, ~token, scope);
 		return pi;
 	}
-	gdk_fence_load_store(scope); /* the token, then parked: gdk_park() */
+	gdk_fence_load_store(scope); /* orders the token bit before `parked`: see gdk_park() */
 	gdk_st64(&st->parked, pi, scope);
 	return GDK_TOKEN_ELSEWHERE;
 }
 
-/*
- * Publishes and rings n slots from `from`, where the token is parked, if none of the flags
- * SYS_SCOPE, BLUEFLAME and RUNG_READ is set. doorbells: the number so far. Returns as
- * gdk_post_shared().
- */
+/* Publishes n slots from `from` on, where the token is parked, and rings the doorbell for them.
+ * None of the flags GDK_QPF_SYS_SCOPE, BLUEFLAME and RUNG_READ may be set. doorbells: `doorbells`
+ * of the state block. Returns as gdk_post_shared(). */
 GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t from, uint32_t n,
 				uint64_t doorbells, gdk_handler_t handler, int scope)
 {
@@ -371,12 +375,11 @@ GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_
 	return gdk_handed_over(st, depth, next, token, db.pi, old, scope);
 }
 
-/*
- * Publishes n slots from `from`, whose WQEs are written, and rings for them if it gets the token
- * and what does not contain GDK_NO_RING. what: handler, GDK_AT_TOKEN, GDK_NO_RING. doorbells: for
- * GDK_AT_TOKEN, the number so far. Returns GDK_TOKEN_ELSEWHERE, or where the token is that the
- * caller must serve: gdk_shared_slow().
- */
+/* Publishes n slots from `from` on, whose WQEs are written. If this thread then gets the token,
+ * also rings the doorbell, but not with GDK_NO_RING. what: the handler, plus GDK_AT_TOKEN or
+ * GDK_NO_RING. doorbells: as for gdk_post_parked(); only for GDK_AT_TOKEN. Returns
+ * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise it must serve the token (gdk_shared_slow()),
+ * which it holds at the slot returned, or which is left (GDK_TOKEN_LEFT). */
 GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t n,
 				uint64_t doorbells, uint32_t what, int scope)
 {
@@ -393,10 +396,10 @@ GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t
 		gdk_publish_parked(st, depth, from, n, scope);
 	} else {
 		if (what & GDK_NO_RING) {
-			gdk_fence_rel(scope); /* WQEs, then ready bits */
+			gdk_fence_rel(scope); /* orders WQEs before ready bits */
 		} else {
 			gdk_red_max64(&st->wanted, db.pi, scope);
-			/* WQEs, then ready bits; and wanted, then left: token_dev.h */
+			/* orders WQEs before ready bits, `wanted` before `left`: token_dev.h */
 			gdk_fence_sc(scope);
 			left = gdk_ld32(&st->left, scope);
 		}
@@ -405,11 +408,12 @@ GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t
 			return left ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
 		if (scope != GDK_SCOPE_CTA && gdk_token_first(handler, flags, scope))
 			gdk_await_dbrec(&db, from);
-		/* More slots are published: one doorbell is enough for all. */
+		/* The caller serves the token in these cases. If the slot behind ours is published,
+		 * one doorbell is then enough for all. */
 		if (what & GDK_NO_RING || flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ) ||
 		    gdk_word_shows(depth, db.pi, old) || gdk_debug_refuses(st, from, db.pi))
 			return from;
-		/* The previous holder's DBREC, its token; then ours. */
+		/* Orders our DBREC after that of the previous holder, whose token we found. */
 		gdk_fence_load_store(scope);
 		doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
 	}
@@ -430,10 +434,10 @@ GDK_SLOW_FN uint64_t gdk_post_gpu(struct gdk_qp_state *st, uint64_t from, uint32
 	return gdk_post_shared(st, from, n, doorbells, what, GDK_SCOPE_GPU);
 }
 
-/*
- * Publishes and rings, and serves the token if that is left to do. The common case is inlined: the
- * token is parked at the first slot, and nothing needs system scope (p->parked is 2).
- */
+/* Publishes the group's slots and rings the doorbell. If gdk_post_shared() returns the token, also
+ * serves it (gdk_serve()): rings the doorbell for slots that other threads publish, until the token
+ * is parked or left. The common case is inlined: the token is parked at the group's first slot, and
+ * no fence needs system scope (p->parked is 2). */
 GDK_FN void gdk_shared_end(const struct gdk_post *p, struct gdk_how how)
 {
 	const int scope = gdk_mode_scope(how.mode);
@@ -456,7 +460,7 @@ GDK_FN void gdk_shared_end(const struct gdk_post *p, struct gdk_how how)
 
 /* ---- groups ---- */
 
-/* Number of threads of a WARP or BLOCK scope; 1 in THREAD scope. */
+/* Returns the number of threads of the warp or block in WARP or BLOCK scope; 1 in THREAD scope. */
 GDK_FN uint32_t gdk_exec_size(gdk_exec_t exec)
 {
 	return exec == GDK_BLOCK_SCOPE	? gdk_block_size()
@@ -469,7 +473,7 @@ GDK_FN uint32_t gdk_exec_rank(gdk_exec_t exec)
 	return exec == GDK_BLOCK_SCOPE ? gdk_block_rank() : exec == GDK_WARP_SCOPE ? gdk_lane() : 0;
 }
 
-/* All threads of a warp or block wait for each other. */
+/* In WARP and BLOCK scope, all threads of the warp or block wait for each other. */
 GDK_FN void gdk_exec_sync(gdk_exec_t exec)
 {
 	if (exec == GDK_BLOCK_SCOPE)
@@ -478,11 +482,10 @@ GDK_FN void gdk_exec_sync(gdk_exec_t exec)
 		gdk_syncwarp();
 }
 
-/*
- * THREAD scope, shared use: the lanes that post together are those that have converged and post as
- * many slots to the same QP with the same options. A whole warp is recognized first, which costs
- * less. Addresses have less than 49 bits, of which the lowest three are 0.
- */
+/* THREAD scope, shared use: returns the lanes that post together with the caller. They have
+ * converged, and post the same number of slots to the same QP with the same options. If they need
+ * more than `most` slots, each posts by itself. A whole warp is recognized first, which costs less.
+ * The parts of key do not overlap: addresses have less than 49 bits, the lowest three 0. */
 GDK_FN uint32_t gdk_converged(struct doca_gpu_dev_verbs_qp *qp, uint32_t slots, uint32_t opt,
 			      uint32_t most)
 {
@@ -512,25 +515,25 @@ GDK_FN void gdk_post_sync(const struct gdk_post *p, struct gdk_how how)
 	}
 }
 
-/* The value of rank 0. */
+/* Returns rank 0's v to all threads of the group. */
 GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uint64_t v)
 {
 	if (how.exec == GDK_BLOCK_SCOPE)
 		return gdk_block_bcast64(v);
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
 		return v;
-	/* A constant mask saves the instructions that find the lanes of a variable one. */
+	/* A constant mask saves the instructions that find the lanes of a variable mask. */
 	if (p->mask == gdk_warp_mask())
 		return gdk_shfl64(v, 0);
 	return gdk_shfl64m(p->mask, v, gdk_ctz32(p->mask));
 }
 
 /*
- * Reserves `slots` for each thread of the group, and `extra` once, behind them. In THREAD scope
- * extra is 0. Returns 0, or the status that ended the QP; then no slot may be written, and
- * gdk_post_end() is not called.
- * The threads of a warp or block meet first: a thread that still waits for slots of its own would
- * wait for the group, and the group for it.
+ * Reserves `slots` slots for each thread of the group, and `extra` slots once, behind them. In
+ * THREAD scope extra is 0. Returns 0, or the status that ended the QP; then no slot may be written,
+ * and gdk_post_end() must not be called.
+ * The threads of a warp or block wait for each other first. Otherwise a thread that still waits for
+ * slots of its own would wait for the group's slots, too, and the group for this thread.
  */
 GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
 			  uint32_t extra, struct gdk_how how)
@@ -576,12 +579,11 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 		       : 0;
 }
 
-/*
- * All threads of the group have written their slots. Each thread: WQEs, meeting. Rank 0: meeting,
- * fence, doorbell; the fence is cumulative, so it covers the WQEs of the group. After the second
- * meeting the group has converged again; without it, lanes that do not ring would run ahead, and
- * groups would fall apart under contention.
- */
+/* Called by all threads of the group after they have written their slots. After the first meeting,
+ * rank 0 executes a fence and rings the doorbell; the fence is cumulative, so it also orders the
+ * WQEs that the other threads wrote before the meeting. After the second meeting the group has
+ * converged again. Without it, lanes that do not ring the doorbell would run ahead, and under
+ * contention later groups would have fewer lanes. */
 GDK_FN void gdk_post_end(const struct gdk_post *p, struct gdk_how how)
 {
 	gdk_post_sync(p, how);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Slots and their words. A word (state.h) has a ready bit and a token bit for each of 32 slots.
- * A slot is published when its ready bit is 1 in an even lap of the ring, or 0 in an odd lap.
- * Publication never depends on the content of the slot.
+ * A slot is 64 bytes of the ring. For every 32 slots, the state block (state.h) has one 64-bit word
+ * with a ready bit and a token bit for each of them. A slot is published when its ready bit is 1 in
+ * an even lap of the ring, or 0 in an odd lap. The content of the slot does not matter. The token
+ * bits are explained in token_dev.h. Parameters: depth is the number of slots of the ring; idx is
+ * the index of a slot, which counts since export or reset and never wraps.
  */
 #ifndef GDK_SLOTS_DEV_H
 #define GDK_SLOTS_DEV_H
@@ -11,25 +13,27 @@
 #include "../../device/gdk/ring_dev.h"
 #include "../../device/gdk/status_dev.h"
 
-#define GDK_SCAN_WORDS 8u /* words that one step of gdk_scan_ready() loads together */
+#define GDK_SCAN_WORDS 8u /* number of words that gdk_ready_run() loads at once */
 
 GDK_FN uint64_t *gdk_rsvd_index(struct doca_gpu_dev_verbs_qp *qp)
 {
 	return (uint64_t *)(uintptr_t)GDK_QP_AT(qp, sq_rsvd_index);
 }
 
-/* Address of the word of slot idx. */
+/* Returns the address of the word that has the bits of slot idx. */
 GDK_FN uint64_t *gdk_word(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
 	return (uint64_t *)(st + 1) + ((uint32_t)idx & (depth - 1)) / GDK_WORD_SLOTS;
 }
 
+/* Returns the number of the ready bit of slot idx in its word. */
 GDK_FN uint32_t gdk_word_pos(uint32_t depth, uint64_t idx)
 {
 	return (uint32_t)idx & (depth - 1) & (GDK_WORD_SLOTS - 1);
 }
 
-/* Number of slots from idx to the end of its word, or of the ring if that is shorter. */
+/* Returns the number of slots from idx to the last one that has its bits in the same word, both
+ * included. A ring of less than 32 slots uses only a part of its word. */
 GDK_FN uint32_t gdk_word_room(uint32_t depth, uint64_t idx)
 {
 	return (depth < GDK_WORD_SLOTS ? depth : GDK_WORD_SLOTS) - gdk_word_pos(depth, idx);
@@ -41,18 +45,19 @@ GDK_FN int gdk_odd_lap(uint32_t depth, uint64_t idx)
 }
 
 /*
- * Most slots that an operation reserves at once: half of the ring. A slot becomes free when a CQE
- * reports its WQE or a later one. The caller may have posted WQEs that generate none; only the last
- * WQE of each half of the ring is certain to generate one (gdk_wqe_signal()). So a reservation of
- * more than half of the ring could wait for WQEs before it that no CQE ever reports. It is at most
- * what one doorbell may cover (gdk_ring_most()).
+ * Returns the largest number of slots that an operation reserves at once: half of the ring. A slot
+ * becomes free when a CQE reports its WQE or a later one. The caller may have posted WQEs that
+ * generate no CQE; only the WQE with the last slot of either half of the ring is certain to
+ * generate one (gdk_wqe_signal()). So a reservation of more than half of the ring could wait for
+ * WQEs before it that no CQE ever reports. One doorbell may always announce half of the ring
+ * (gdk_ring_most()).
  */
 GDK_FN uint32_t gdk_op_most(uint32_t depth)
 {
 	return depth / 2;
 }
 
-/* Ready bits of n slots from idx, all in one word. */
+/* Returns the ready bits of n slots from idx on, which must all be in one word. */
 GDK_FN uint32_t gdk_slot_bits(uint32_t depth, uint64_t idx, uint32_t n)
 {
 	return (uint32_t)(((uint64_t)1 << n) - 1) << gdk_word_pos(depth, idx);
@@ -63,7 +68,7 @@ GDK_FN uint64_t gdk_token_bit(uint32_t depth, uint64_t idx)
 	return GDK_TOKEN(gdk_word_pos(depth, idx));
 }
 
-/* Does this value of its word show slot idx as published? */
+/* Returns 1 if slot idx is published according to `word`, a value of the word that has its bits. */
 GDK_FN int gdk_word_shows(uint32_t depth, uint64_t idx, uint64_t word)
 {
 	const uint32_t unset = gdk_odd_lap(depth, idx) ? ~0u : 0;
@@ -76,8 +81,12 @@ GDK_FN int gdk_is_ready(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 	return gdk_word_shows(depth, idx, gdk_ld64(gdk_word(st, depth, idx), GDK_SCOPE_GPU));
 }
 
-/* Number of published slots from i on, up to the end of its GDK_SCAN_WORDS words, which *room
- * slots are away. The block has words behind a shorter ring, too (state.h); they are ignored. */
+/*
+ * Returns the number of slots from i on that are published without a gap. Loads the aligned group
+ * of GDK_SCAN_WORDS words that contains slot i, and counts at most to the end of this group; *room
+ * is the number of slots from i to there. For a shorter ring, the loads also read the padding
+ * behind the words of the state block (gdk_qp_state_size()), which is ignored.
+ */
 GDK_FN uint32_t gdk_ready_run(struct gdk_qp_state *st, uint32_t depth, uint64_t i, uint32_t *room)
 {
 	const uint32_t most = GDK_SCAN_WORDS * GDK_WORD_SLOTS, span = depth < most ? depth : most;
@@ -103,11 +112,13 @@ GDK_FN uint32_t gdk_ready_run(struct gdk_qp_state *st, uint32_t depth, uint64_t 
 }
 
 /*
- * Returns the first slot at or after i that is not published, or the slot gdk_ring_most() after i.
- * A range of several slots is published with its first word last (gdk_publish()), so that a
- * doorbell never cuts a WQE of several slots. Loads are not ordered: a range whose first word was
- * loaded as published may continue in a word that was loaded earlier. So that word is loaded again
- * after an acquire fence, which pairs with the release fence before the first word.
+ * Returns the first slot from i on that is not published, at most i + gdk_ring_most(depth).
+ * A doorbell must not cut a WQE of several slots. So if a range of slots has its bits in several
+ * words, the first word is changed last (gdk_publish()). But the loads of gdk_ready_run() are not
+ * ordered: it may load a later word of the range before this word is changed, and the first word
+ * after all are changed. So if the scan ends at the first slot of a word, it loads this word again
+ * after an acquire fence. The fence pairs with the release fence in gdk_publish() before the change
+ * of the first word.
  */
 GDK_FN uint64_t gdk_scan_ready(struct gdk_qp_state *st, uint32_t depth, uint64_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The status of a QP: 0, or the negative errno that ended it; the first one stays. And the plain
- * end: exclusive use posts slots below it without loading the status. */
+/* The status of a QP is 0, or the negative errno that ended the QP; a later error does not change
+ * it. The plain end is an index: exclusive use posts slots below it without loading the status. */
 #ifndef GDK_STATUS_DEV_H
 #define GDK_STATUS_DEV_H
 
@@ -23,27 +23,32 @@ GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)
 }
 
 /*
- * The plain end. Exclusive use may post slots below this index without a further check of the state
- * block: they are free, the token is owned, and the QP has not ended. It is in the device struct,
- * so that a post waits for one load, not for two that follow each other; but in the state block
- * (plain_sys) if fences need system scope, so that only gdk_own_make_plain() sees it. The path that
- * is not plain sets it (gdk_plain_set()), waits raise it, and whatever makes one of the conditions
- * false clears it. A wait that has begun before may raise it once more when the host aborts the QP
- * or another lane finds an error: posts then notice the end after at most one lap, and posts
- * without availability check after the next wait.
+ * The plain end is an index. Exclusive use may post slots below it without a further check of the
+ * state block (state.h): these slots are free, one doorbell may announce them, the token is owned
+ * (token_dev.h), and the QP has not ended. It is in the device struct, so that a post waits for one
+ * load, not for two that follow each other. If fences need system scope, it is in the state block
+ * instead (`plain_sys`), so that only gdk_own_make_plain() reads it.
+ * gdk_plain_set() sets it, and waits raise it. The end of the QP, an abort, a reset and shared use
+ * set it to 0, because one of the conditions is then false. A wait that began before may raise it
+ * once more after the host has aborted the QP or another lane has found an error. Posts then notice
+ * that the QP has ended after at most one lap of the ring, and posts without availability check
+ * after the next wait.
  */
 GDK_FN uint64_t *gdk_plain_end(struct doca_gpu_dev_verbs_qp *qp)
 {
 	return (uint64_t *)(uintptr_t)GDK_QP_AT(qp, gdk_plain_end);
 }
 
-/* Raises the plain end after the slots below `done` are complete. at: plain_at. */
+/* Called by a wait that has found the slots below `done` complete: raises the plain end
+ * accordingly. at: the address of the plain end (`plain_at` in the state block), or 0 if there is
+ * none. */
 GDK_FN void gdk_plain_raise(uint64_t at, uint64_t done, uint32_t depth)
 {
 	if (at)
 		gdk_st64((uint64_t *)(uintptr_t)at, done + gdk_ring_most(depth), GDK_SCOPE_THREAD);
 }
 
+/* Sets the plain end to 0, so that the next post in exclusive use checks the state block. */
 GDK_FN void gdk_plain_clear(struct gdk_qp_state *st)
 {
 	const uint64_t at = gdk_ld64(&st->plain_at, GDK_SCOPE_GPU);
@@ -54,7 +59,8 @@ GDK_FN void gdk_plain_clear(struct gdk_qp_state *st)
 	gdk_st64(&st->plain_at, 0, GDK_SCOPE_GPU);
 }
 
-/* Ends the QP with status unless it has ended. Returns the status that ended it. */
+/* Ends the QP: stores `status`, a negative errno, unless the QP has ended before. Returns the
+ * status that ended it. */
 GDK_FN int gdk_state_end(struct gdk_qp_state *st, int status)
 {
 	uint32_t old = gdk_rmw_cas32((uint32_t *)&st->status, 0, (uint32_t)status, GDK_SCOPE_GPU);
@@ -63,13 +69,15 @@ GDK_FN int gdk_state_end(struct gdk_qp_state *st, int status)
 	return old ? (int)old : status;
 }
 
-/* Has the QP ended, or has the host aborted it? */
+/* Returns 1 if the QP has ended, or if the host has aborted it. One load reads `status` and
+ * `abort_word`. */
 GDK_FN int gdk_state_ended(const struct gdk_qp_state *st)
 {
 	return gdk_ld64((const uint64_t *)(const void *)&st->status, GDK_SCOPE_GPU) != 0;
 }
 
-/* Returns 0 or the status that ended the QP. An abort by the host becomes its status here. */
+/* Returns 0, or the status that ended the QP. If the host has aborted the QP and nothing else has
+ * ended it, this call ends it with -ECANCELED. */
 GDK_FN int gdk_state_status(struct gdk_qp_state *st)
 {
 	uint64_t both = gdk_ld64((const uint64_t *)(const void *)&st->status, GDK_SCOPE_GPU);

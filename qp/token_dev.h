@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Which thread rings: the token. Threads publish slots in any order, and no thread waits for the
- * publisher of an earlier slot. At any time the token is
- *   held    by one thread, which alone stores rung and DBREC (by_hand_dev.h apart); its store to
- *           the register may follow the hand-over (post_dev.h);
- *   parked  at slot `rung`, which is not published: the token bit in the slot's word is set, and
- *           the publisher of the slot finds it in the old value of its own read-modify-write;
- *   left    (left == GDK_LEFT), although slot `rung` may be published: no thread wanted it to be
- *           rung, or the holder rang often and offers the token to others;
- *   owned   (left >= GDK_LEFT_OWN) by exclusive use (own_dev.h).
- * A thread takes a token that is left or owned by exchanging `left` with 0.
+ * The token is the right to ring the doorbell. Threads publish slots (slots_dev.h) in any order,
+ * and no thread waits for the publisher of an earlier slot. `rung`, `parked`, `left` and `wanted`
+ * are words of the state block (state.h); slots below `rung` were rung. At any time the token is in
+ * one of four states:
+ *   held    One thread has the token. Only this thread stores `rung` and the DBREC, apart from
+ *           programs that use by_hand_dev.h. It may store the doorbell register after it has handed
+ *           the token over (gdk_hand_over()).
+ *   parked  The token is at slot `rung`, which is not published. The token bit in the slot's word
+ *           is set. The publisher of the slot finds it in the old value of its read-modify-write.
+ *   left    `left` is GDK_LEFT, and slot `rung` may be published. Either no thread wanted this slot
+ *           to be rung, or the holder has rung often and offers the token to other threads.
+ *   owned   `left` is GDK_LEFT_OWN or GDK_LEFT_SYS: a thread in exclusive use has the token
+ *           (own_dev.h).
+ * A thread in shared use takes a token that is left or owned by exchanging `left` with 0.
  *
- * No doorbell is lost. A holder rings all slots that are published without a gap, and parks the
- * token at the gap. Publisher and holder both change the word of that slot by a read-modify-write:
- * if the holder is first, the publisher finds the token and rings; otherwise the holder sees that
- * the slot is published and continues. A thread that wants slots to be rung raises `wanted`,
- * and then loads `left`; a holder that leaves the token stores `left`, and then loads `wanted`.
- * Between the two accesses each has a sequentially consistent fence, so at least one of them sees
- * the other's store: either the thread takes the token, or the holder takes it back.
+ * No doorbell is lost. A holder rings the doorbell for all slots that are published without a gap,
+ * and parks the token at the gap. Publisher and holder both change the word of that slot by a
+ * read-modify-write. If the holder is first, the publisher finds the token and rings the doorbell;
+ * otherwise the holder sees that the slot is published, and continues.
  *
- * Fairness. A holder that has rung GDK_RINGS times offers the token by leaving it. It polls `left`
- * GDK_OFFER_POLLS times, so that a thread that posts meanwhile takes over, and takes the token back
- * only if no thread did and a published slot is still wanted.
+ * A thread that wants slots to be rung raises `wanted`, and then loads `left`. A holder that leaves
+ * the token stores `left`, and then loads `wanted`. Each has a sequentially consistent fence
+ * between its two accesses, so at least one of them sees the other's store: either the thread takes
+ * the token, or the holder takes it back.
  *
- * All accesses of gdk_take(), gdk_park(), gdk_offer() and gdk_serve() have GPU scope, which also
- * serves the threads of one block: they are the slow part of posting (post_dev.h), and one version
- * of them is enough.
+ * Fairness. A holder that has rung the doorbell GDK_RINGS times offers the token: it leaves it, and
+ * polls `left` GDK_OFFER_POLLS times, so that a thread that posts meanwhile can take it. If no
+ * thread does, and slots are still wanted, the holder takes the token back.
+ *
+ * All accesses of gdk_take(), gdk_park(), gdk_offer() and gdk_serve() have GPU scope, even if only
+ * the threads of one block share the QP. These functions are the slow part of posting (post_dev.h),
+ * so one version of them is enough.
  */
 #ifndef GDK_TOKEN_DEV_H
 #define GDK_TOKEN_DEV_H
@@ -36,17 +42,17 @@
 #include "../../device/gdk/slots_dev.h"
 
 #ifndef GDK_RINGS
-#define GDK_RINGS 14u /* doorbells of a holder before it offers the token */
+#define GDK_RINGS 14u /* number of doorbells after which a holder offers the token */
 #endif
-#define GDK_RING_SLOTS	4096u /* each time as many slots of a doorbell count as one doorbell more */
+#define GDK_RING_SLOTS	4096u /* a doorbell counts once more for each 4096 slots */
 #define GDK_OFFER_POLLS 16u
 
-/* Where a thread found the token, in place of a slot. */
-#define GDK_TOKEN_ELSEWHERE UINT64_MAX	      /* another thread holds it, or it is parked */
-#define GDK_TOKEN_LEFT	    (UINT64_MAX - 1u) /* it was left; other threads may take it, too */
+/* Used instead of the index of the slot at which a thread found the token. */
+#define GDK_TOKEN_ELSEWHERE UINT64_MAX	      /* the thread has no token and takes none */
+#define GDK_TOKEN_LEFT	    (UINT64_MAX - 1u) /* it was left or owned; any thread may take it */
 
-/* Publishes n slots from idx, all in one word. Returns whether the token was parked at one of them;
- * the caller then holds it. */
+/* Publishes n slots from idx on, which are all in one word. Returns 1 if the token was parked at
+ * one of them; the caller then holds the token. */
 GDK_FN int gdk_publish_word(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			    int scope)
 {
@@ -65,10 +71,10 @@ GDK_FN int gdk_publish_word(struct gdk_qp_state *st, uint32_t depth, uint64_t id
 }
 
 /*
- * Publishes n slots from idx. The caller has executed a release fence after writing the WQEs. The
- * first word is changed last, after a release fence: a thread that sees the first slot published,
- * and then executes an acquire fence, sees all of them (gdk_scan_ready()). Returns whether the
- * caller now holds the token.
+ * Publishes n slots from idx on. The caller has executed a release fence after writing the WQEs.
+ * The first word is changed last, after a release fence. So a thread that sees the first slot
+ * published, and then executes an acquire fence, sees all n slots published (gdk_scan_ready()).
+ * Returns 1 if the token was parked at slot idx; the caller then holds the token.
  */
 GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n, int scope)
 {
@@ -80,8 +86,8 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 		len = gdk_word_room(depth, idx + at);
 		if (len > n - at)
 			len = n - at;
-		/* The token is parked at slot idx or below, not at one of these slots, so the old
-		 * value is not needed, and the changes of all words are in flight together. */
+		/* A parked token is at slot idx or below, not at one of these slots. So the old
+		 * values are not needed, and the changes of all words are in flight together. */
 		if (gdk_odd_lap(depth, idx + at))
 			gdk_red_and64(gdk_word(st, depth, idx + at),
 				      ~(uint64_t)gdk_slot_bits(depth, idx + at, len), scope);
@@ -94,52 +100,61 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 	return gdk_publish_word(st, depth, idx, first, scope);
 }
 
-/* Takes the token if it is left or owned. Returns the old value of `left`: 0 if it is neither. If
- * it was owned, the caller clears the plain end. */
+/* Takes the token if it is left or owned. Returns the old value of `left`, which is 0 if the token
+ * was neither. If the token was owned (GDK_LEFT_OWN or above), the caller must clear the plain end
+ * (gdk_plain_clear()). */
 GDK_FN uint32_t gdk_take(struct gdk_qp_state *st)
 {
 	const uint32_t left = gdk_rmw_xchg32(&st->left, 0, GDK_SCOPE_GPU);
 
-	/* Acquire: the caller must see the previous holder's rung, and its DBREC store comes after
-	 * the previous holder's. Release: if the caller parks the token without ringing, the next
-	 * holder's DBREC store must come after both. */
+	/*
+	 * Acquire: pairs with the release fence in gdk_offer(). The caller must see the previous
+	 * holder's `rung`, and must store its DBREC after that holder's DBREC. Release: if the
+	 * caller parks the token without ringing the doorbell, the same must hold for the thread
+	 * that finds the token there.
+	 */
 	if (left)
 		gdk_fence_sc(GDK_SCOPE_GPU);
 	return left;
 }
 
-/* Parks the token at slot r. Returns 0 if the slot is published by now: its publisher saw no token,
- * so the caller still holds it. */
+/* Parks the token at slot r. Returns 1 if it is parked. Returns 0 if slot r has been published
+ * meanwhile: its publisher found no token, so the caller still holds it. */
 GDK_FN int gdk_park(struct gdk_qp_state *st, uint32_t depth, uint64_t r)
 {
 	const uint64_t token = gdk_token_bit(depth, r);
 	uint64_t *word = gdk_word(st, depth, r);
 
-	/* Relaxed: the fence between our DBREC and register orders the DBREC before the token. */
+	/* Relaxed: the fence between our stores to DBREC and register has ordered the DBREC before
+	 * this. */
 	if (gdk_word_shows(depth, r, gdk_rmw_or64(word, token, GDK_SCOPE_GPU))) {
 		gdk_red_and64(word, ~token, GDK_SCOPE_GPU);
 		return 0;
 	}
-	/* The token, then parked: a thread that reads parked == r finds the token there. */
+	/* Orders the token bit before `parked`: a thread that loads r from `parked` must find the
+	 * token at slot r. */
 	gdk_fence_load_store(GDK_SCOPE_GPU);
 	gdk_st64(&st->parked, r, GDK_SCOPE_GPU);
 	return 1;
 }
 
 /*
- * Leaves the token and polls `left` at most `polls` times for a thread that takes it. Returns 1 if
- * the caller is done: another thread took the token, or no published slot at or above r is wanted,
- * or the QP has ended. Returns 0 if the caller holds the token again; rung may have changed.
+ * Leaves the token, and polls `left` at most `polls` times to see whether another thread takes it.
+ * Returns 1 if the caller has no more to do: another thread took the token, or no slot from r on is
+ * wanted, or the QP has ended. Returns 0 if the caller holds the token again; `rung` may have
+ * changed. r: the value of `rung`.
  */
 GDK_FN int gdk_offer(struct gdk_qp_state *st, uint64_t r, uint32_t polls)
 {
-	/* Release: the next holder must see our DBREC and rung once it has taken the token. */
+	/* Release: pairs with the fence in gdk_take(). The thread that takes the token must see our
+	 * `rung`, and must store its DBREC after ours. */
 	gdk_fence_rel(GDK_SCOPE_GPU);
 	gdk_st32(&st->left, GDK_LEFT, GDK_SCOPE_GPU);
 	if (gdk_state_ended(st))
 		return 1;
-	/* Orders the store of left before the load of wanted. Pairs with the fences between wanted
-	 * and left: see the head of this file. */
+	/* Orders the store to `left` before the load of `wanted`. Pairs with the fences of other
+	 * threads between `wanted` and `left`, for example in gdk_shared_want(): see the head of
+	 * this file. */
 	gdk_fence_sc(GDK_SCOPE_GPU);
 	while (polls--)
 		if (!gdk_ld32(&st->left, GDK_SCOPE_GPU))
@@ -148,9 +163,10 @@ GDK_FN int gdk_offer(struct gdk_qp_state *st, uint64_t r, uint32_t polls)
 }
 
 /*
- * Serves as the holder of the token, which the caller found at slot `at` or takes if it is left:
- * rings what is published and wanted, and returns when the token is parked, left or taken by
- * another thread.
+ * Serves the token, that is, does the work of its holder: rings the doorbell for slots that are
+ * published and wanted. Returns when the token is parked or left, or another thread has taken it.
+ * at: the slot at which the caller found the token; or GDK_TOKEN_LEFT, and then this function tries
+ * to take the token first.
  */
 GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 {
@@ -164,12 +180,14 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 		if (!left)
 			return;
 		r = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
-		/* Exclusive use stores DBREC and register without a fence between them. */
+		/* A thread in exclusive use stored DBREC and register without a fence between them,
+		 * so its last doorbell is repeated (ring_dev.h). */
 		again = left >= GDK_LEFT_OWN;
 		if (again)
 			gdk_plain_clear(st);
 	} else {
-		/* Acquire: the token was found by a relaxed read-modify-write. */
+		/* Acquire: the caller found the token by a relaxed read-modify-write. Pairs with
+		 * the previous holder's fence before it parked the token. */
 		gdk_fence_acq(GDK_SCOPE_GPU);
 	}
 	GDK_LOOP
@@ -181,7 +199,7 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 			continue;
 		}
 		/* Acquire: pairs with the publishers' release fences between WQEs and ready bits.
-		 * The WQEs are then ordered before the doorbell. */
+		 * So the WQEs are ordered before our doorbell. */
 		gdk_fence_acq(GDK_SCOPE_GPU);
 		if (rings < GDK_RINGS && (again || gdk_ld64(&st->wanted, GDK_SCOPE_GPU) > r) &&
 		    !gdk_state_ended(st) && !gdk_debug_refuses(st, r, e)) {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Waiting and polling. All slots below `completed` are complete. A thread that finds a CQE raises
- * it; other threads may find it raised without having loaded the CQE.
+ * Waiting and polling. All slots below `completed`, a word of the state block (state.h), are
+ * complete. A thread that finds a CQE raises `completed`; other threads may see it raised without
+ * having loaded the CQE.
  *
  * Order: the NIC writes the payload before the CQE. The thread that finds the CQE executes an
- * acquire fence of system scope, then a release fence, and then raises completed. A thread that
- * finds completed raised executes an acquire fence before it loads payload.
+ * acquire fence of system scope, then a release fence, and then raises `completed`. A thread that
+ * sees `completed` raised executes an acquire fence before it loads the payload.
  *
- * While every WQE generates a CQE and has one slot (`uneven` is 0), CQE and slot indices differ by
- * a constant, and one load of one CQE answers whether a slot is complete: gdk_own_quick() and
- * gdk_wait_quick(), which are inlined into the caller's kernel. All the rest, for every kind of
- * wait and poll, is in the functions gdk_own_slow() and gdk_shared_slow().
+ * Even use: every WQE has one slot and generates a CQE (`uneven` is 0). Then the indices of CQE and
+ * slot differ by a constant, and one load of one CQE shows whether a slot is complete.
+ * gdk_own_quick() and gdk_wait_quick() do this; they are inlined into the caller's kernel. All the
+ * rest, for every kind of wait and poll, is in the functions gdk_own_slow() and gdk_shared_slow().
+ * The absolute index of a CQE counts all CQEs of the CQ, also those before a reset of the QP.
  */
 #ifndef GDK_WAIT_DEV_H
 #define GDK_WAIT_DEV_H
@@ -24,23 +26,26 @@
 typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_EXCLUSIVE DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
 
-/* Options of gdk_own_slow() and gdk_shared_slow(), with those of gdk_own_ring(). */
+/* Options of gdk_own_slow() and gdk_shared_slow(). They may be combined with those of
+ * gdk_own_ring(). */
 #define GDK_WAIT       0x100u  /* wait until slots are complete */
-#define GDK_WAIT_ONCE  0x200u  /* poll once: EBUSY if not complete */
-#define GDK_WAIT_CQES  0x400u  /* count CQEs, not slots */
+#define GDK_WAIT_ONCE  0x200u  /* with GDK_WAIT: poll once; EBUSY if not complete */
+#define GDK_WAIT_CQES  0x400u  /* the index to wait for counts CQEs, not slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  0x1000u /* for room in the ring: first polls a later slot */
+#define GDK_WAIT_ROOM  0x1000u /* the wait is for room in the ring: poll a later slot first */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
-#define GDK_POLLED     0x4000u /* gdk_own_slow() only: it has repeated the doorbell for a poll */
-#define GDK_SERVE      0x8000u /* gdk_shared_slow() only */
-#define GDK_WANT       0x4000u /* gdk_shared_slow() only: raise `wanted` */
+/* Set by gdk_own_slow() when a poll found nothing and has repeated the doorbell
+ * (gdk_poll_repeats()). It then polls once more, and does not repeat the doorbell again. */
+#define GDK_POLLED 0x4000u
+#define GDK_SERVE  0x8000u /* gdk_shared_slow() only: serve the token (token_dev.h) */
+#define GDK_WANT   0x4000u /* gdk_shared_slow() only: with GDK_RING, raise `wanted` */
 
 #define GDK_QUICK_POLLS 64 /* polls of gdk_wait_quick() and gdk_own_quick() */
 
 /* ---- completion ---- */
 
-/* Polls for the CQE with absolute index `at`. collapsed: any CQE in entry 0. Returns whether it has
- * arrived. */
+/* Polls for the CQE with absolute index `at`; if collapsed is 1, for any CQE, which is in entry 0.
+ * Returns 1 if it has arrived. *t: its counter, opcode and owner bit. */
 GDK_FN int gdk_cqe_poll(const struct gdk_qp_state *st, uint64_t at, int collapsed,
 			struct gdk_cqe_tail *t)
 {
@@ -49,29 +54,32 @@ GDK_FN int gdk_cqe_poll(const struct gdk_qp_state *st, uint64_t at, int collapse
 	return owned || (collapsed && t->opcode != DOCA_GPUNETIO_IB_MLX5_CQE_INVALID);
 }
 
-/* An error flushes all WQEs that follow. If this CQE is a flush, gdk_qp_error_wqe() finds the first
- * error. */
+/* Stores the index of the WQE of an error CQE, and the absolute index `at` of the CQE, unless lower
+ * ones are stored. An error flushes all later WQEs. If the CQE is that of a flushed WQE,
+ * gdk_qp_error_wqe() finds the first error. */
 GDK_FN void gdk_note_error(struct gdk_qp_state *st, uint64_t index, uint64_t at)
 {
 	gdk_red_min64(&st->error_wqe, index, GDK_SCOPE_GPU);
 	gdk_red_min64(&st->error_ci, at, GDK_SCOPE_GPU);
 }
 
-/* Shared use: stores that all slots below `done` are complete, and all CQEs below the absolute
- * index `ci` are processed. Their order does not matter, see gdk_fold(). */
+/* Shared use: raises `completed` to done, below which all slots are complete, and `cqe_ci` to ci,
+ * the absolute index below which all CQEs are processed. The order of the two stores does not
+ * matter (gdk_fold()). */
 GDK_FN void gdk_raise_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t done)
 {
-	gdk_fence_rel(GDK_SCOPE_GPU); /* the payload, then completed */
+	/* Release: orders the payload before `completed`. Pairs with the acquire fence of a thread
+	 * that sees `completed` raised. */
+	gdk_fence_rel(GDK_SCOPE_GPU);
 	gdk_red_max64(&st->cqe_ci, ci, GDK_SCOPE_GPU);
 	gdk_red_max64(&st->completed, done, GDK_SCOPE_GPU);
 }
 
-/*
- * Shared use: polls for the completion of a slot in even use. Returns 1 if it is complete, 0 if it
- * is not, or if the answer needs more work. The slot must have been rung, see gdk_cqe_arrived().
- * rung is loaded with acquire order, because `uneven` is stored before its WQE is published and
- * rung.
- */
+/* Shared use: polls at most `polls` times whether a slot is complete. Returns 1 if it is. Returns 0
+ * if it is not, or if gdk_shared_slow() must find out: use is not even, for example, or the CQE is
+ * an error. The slot must be rung before its CQE is polled (gdk_cqe_arrived()). Acquire: orders the
+ * load of `rung` before that of `uneven`. A thread stores `uneven` before it publishes the WQE that
+ * ends even use. */
 GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls)
 {
 	const uint32_t flags = gdk_ldc32(&st->flags), num = gdk_ldc32(&st->cq_num);
@@ -86,19 +94,19 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 	uneven = gdk_ld32(&st->uneven, GDK_SCOPE_GPU);
 	GDK_LOOP
 	do {
-		/* These loads are in flight together. */
+		/* The loads of `completed` and of the CQE are in flight together. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		word = gdk_ld32(tail, GDK_SCOPE_SYS);
 		if (ended | uneven)
 			return 0;
 		if (done > slot) {
-			/* Another thread found the CQE. Acquire: pairs with its release in
+			/* Another thread found the CQE. Acquire: pairs with the release in
 			 * gdk_raise_completed(). */
 			gdk_fence_acq(GDK_SCOPE_GPU);
 			return 1;
 		}
 		if (word >> 28 < GDK_CQE_OPCODE_ERR && (word >> 24 & 1) == owner) {
-			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+			gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
 			gdk_raise_completed(st, at + 1, slot + 1);
 			return 1;
 		}
@@ -106,13 +114,12 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 	return 0;
 }
 
-/*
- * Polls the CQE with absolute index `at`. The counter of a CQE tells which WQE is complete. As
- * long as completed is still `done`, its value before the CQE was loaded, after all else is loaded,
- * the slot of the WQE is not reused and rung is at most one lap above it, so the counter and the
- * length of the WQE can be trusted. Returns 0: completed was raised or has changed; EBUSY: no CQE;
- * -EIO: an error, which is stored.
- */
+/* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
+ * the end of its WQE. done: `completed`, loaded before this call. The index of the complete WQE is
+ * computed from the counter of the CQE and `rung`, and its number of slots is read from the WQE.
+ * Both are right if `completed` is still done after all these loads: the slot of the WQE is then
+ * not reused, and `rung` is at most one lap above it. Returns 0 if `completed` was raised here or
+ * elsewhere; EBUSY if there is no new CQE; -EIO for an error, which is stored. */
 GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
@@ -140,53 +147,51 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 
 /* ---- the loop ---- */
 
-/*
- * What gdk_wait_quick() does not answer. done: completed, loaded by the caller. turn: `look` of
- * the timer. Returns 0: poll again; EBUSY: not complete; -EIO: an error, which is stored;
- * GDK_REACHED: complete.
- * A thread whose slots are not rung does not poll CQEs. Otherwise every thread that waits would
- * find the same CQE and raise completed for it.
- */
+/* Shared use: one turn of a wait that gdk_wait_quick() cannot decide. Checks whether the slots
+ * below need are complete (GDK_WAIT_CQES: whether need CQEs are processed). done: `completed`,
+ * loaded by the caller. turn: `look` of the timer (wait_time_dev.h). Returns GDK_REACHED if they
+ * are; 0 to poll again at once; EBUSY if they are not; -EIO for an error, which is stored. A thread
+ * whose slots are not rung does not poll CQEs. Otherwise all waiting threads would find the same
+ * CQE and raise `completed` for it. */
 #define GDK_REACHED (-1000)
 GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t turn,
 		    uint32_t how)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
 	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
-	/* Acquire: rung, then uneven (wqe.h); and completed, then the CQE (gdk_fold()). */
+	/* Acquire: orders `rung` before `uneven` (wqe.h) and before the CQE. The caller has loaded
+	 * `completed` before all three (gdk_fold()). */
 	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
 	uint64_t at = need - 1 + rsvd, reached = done, ahead = (rung - need) / 2;
 
 	if (rung < need)
 		return EBUSY;
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
-		/* The next CQE. A collapsed CQ has one entry.
-		 * Acquire: the CQEs below ci, then those of the next lap in the same entries. */
+		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: the CQEs below
+		 * `cqe_ci` are loaded before those that reuse their entries in the next lap. */
 		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
 		if (how & GDK_WAIT_CQES && !collapsed)
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
-		/* There is at most one CQE for each slot, so the wanted one is at this guess, or
-		 * between the next CQE and it. Turns poll either alternately. */
+		/* A slot has at most one CQE. So the CQE for slot need - 1 is the next one, the one
+		 * `ahead` entries later, or between. Turns alternately poll the first and the last
+		 * of these. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
 	}
-	if (turn & 1) /* polls no CQE */
+	if (turn & 1) /* this turn polls no CQE */
 		return reached < need ? EBUSY : GDK_REACHED;
-	/* In even use: the slot in the middle of those that are rung and not below need, so that
-	 * few polls complete many slots. */
+	/* In even use, polls the slot in the middle between need and `rung`, so that few polls
+	 * complete many slots. */
 	if (!(how & GDK_WAIT_ONCE))
 		at += ahead;
 	return gdk_fold(st, done, at);
 }
 
-/*
- * Exclusive use: polls for the completion of a slot in even use. Returns 1 if it is complete, 0 if
- * it is not, or if the answer needs more work: gdk_own_slow(). It is inlined into the caller's
- * kernel.
- */
+/* Exclusive use: polls whether a slot is complete. Returns 1 if it is; 0 if it is not, or if
+ * gdk_own_slow() must find out. It is inlined into the caller's kernel. */
 GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 {
 	const int own = GDK_SCOPE_THREAD;
@@ -199,7 +204,7 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 	uint32_t uneven, word, polls = GDK_QUICK_POLLS;
 	int slow_path;
 
-	/* One branch, so that all these loads are in flight together. */
+	/* One branch after all these loads, so that they are in flight together. */
 	gdk_ld64x2(&st->completed, &done, &ended, own);
 	gdk_ld64x2(&st->rung, &rung, &doorbells, own);
 	uneven = gdk_ld32(&st->uneven, own) | (flags & GDK_QPF_COLLAPSED);
@@ -211,7 +216,7 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 	do {
 		word = gdk_ld32(tail, GDK_SCOPE_SYS);
 		if (word >> 28 < GDK_CQE_OPCODE_ERR && (word >> 24 & 1) == owner) {
-			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+			gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
 			gdk_st64(&st->cqe_ci, at + 1, own);
 			gdk_st64(&st->completed, slot + 1, own);
 			gdk_plain_raise(plain_at, slot + 1, depth);
@@ -222,13 +227,13 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 }
 
 /*
- * Exclusive use, all that is not plain: rings slots below `to` (gdk_own_ring()); and with GDK_WAIT
- * waits until the slots below to - behind are complete (GDK_WAIT_CQES: as many CQEs), or polls
- * once. Returns 0, EBUSY (GDK_WAIT_ONCE only), the status that ended the QP, or why the wait ended.
- * Unless GDK_WAIT_KEEP is set, a wait that fails ends the QP. The state belongs to this thread, so
- * no access must be ordered but those of the NIC and the host. Values are loaded again in each
- * turn, rather than kept in registers, because the registers of this function are added to those of
- * every kernel that posts.
+ * Exclusive use, for all cases that the inlined functions do not handle. Takes the token and rings
+ * the doorbell for slots below `to`, as how says (gdk_own_ring()). With GDK_WAIT, then waits until
+ * the slots below to - behind are complete (GDK_WAIT_CQES: until as many CQEs have arrived), or
+ * polls once. Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait
+ * failed. A wait that fails ends the QP, except with GDK_WAIT_KEEP. The state block belongs to this
+ * thread, so only the accesses of the NIC and the host must be ordered. Values are loaded again in
+ * each turn, because the registers of this function are added to those of every kernel that posts.
  */
 GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
 			     uint64_t limit_ns, uint32_t how)
@@ -243,22 +248,24 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 
 	GDK_LOOP
 	for (;;) {
-		/* GPU scope: the host stores the status. */
+		/* GPU scope, because the host stores the upper half of `ended` (`abort_word`). */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		rung = gdk_ld64(&st->rung, GDK_SCOPE_THREAD);
-		err = -ECANCELED; /* gdk_wait_end() returns an earlier status */
+		err = -ECANCELED; /* gdk_wait_end() returns an earlier status, if there is one */
 		if (ended)
 			break;
 		if (how & (GDK_OWN_TAKE | GDK_RING_AGAIN) || (how & GDK_RING && rung < to)) {
 			rung = gdk_own_ring(st, rung, to, how);
 			how &= ~(GDK_OWN_TAKE | GDK_RING_AGAIN);
-			/* More than one doorbell, or refused (debug_dev.h): the QP has ended. */
+			/* Either one doorbell was not enough, or the debug build refused a WQE and
+			 * ended the QP. */
 			if (how & GDK_RING_ALL && rung < to)
 				continue;
 		}
 		if (!(how & GDK_WAIT))
 			return 0;
-		/* The compiler then computes to - behind again, and keeps no register for it. */
+		/* Makes the compiler compute to - behind again, rather than keep a register for
+		 * it. */
 		GDK_COMPUTED32(behind);
 		end = to - behind;
 		at = end - 1 + gdk_ldc64(&st->cq_rsvd);
@@ -268,8 +275,8 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			if (how & GDK_WAIT_CQES && !collapsed)
 				done = at - gdk_ldc64(&st->cq_rsvd);
 		} else if (how & GDK_WAIT_ROOM) {
-			/* The first poll in a full ring is for the middle of the rung slots, so
-			 * that few polls complete many slots. */
+			/* The first poll in a full ring is for the middle of the slots that are
+			 * rung, so that few polls complete many slots. */
 			end += (rung - end) / 2;
 			at = end - 1 + gdk_ldc64(&st->cq_rsvd);
 			how ^= GDK_WAIT_ROOM;
@@ -279,7 +286,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		index = end - 1;
 		if ((uneven || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
 		    (!uneven || gdk_counter_extend(rung, t.counter, &index))) {
-			gdk_fence_acq(GDK_SCOPE_SYS); /* the CQE, then the payload */
+			gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
 			if (gdk_cqe_is_error(&t)) {
 				gdk_note_error(st, index, at);
 				err = -EIO;
@@ -287,7 +294,9 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			}
 			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
 			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
-			/* Another lane that waits may have raised completed, but not cqe_ci. */
+			/* Another lane that waits may have raised `completed` above end, but not
+			 * yet cqe_ci. So cqe_ci is stored in any case, except with a collapsed
+			 * CQ. */
 			if (end > done || !collapsed) {
 				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
 				done = end > done ? end : done;
@@ -318,26 +327,27 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 	return gdk_wait_end(st, err);
 }
 
-/* Shared use: may slots below `to` be rung only if the caller rings? Returns where it then finds
- * the token. want: raise `wanted`, so that a thread rings them once they are published. */
+/* Shared use. Returns GDK_TOKEN_LEFT if slots below `to` are not rung and the caller may take the
+ * token, otherwise GDK_TOKEN_ELSEWHERE. want: raise `wanted` first, so that slots that are not
+ * published yet are rung later. */
 GDK_FN uint64_t gdk_shared_want(struct gdk_qp_state *st, uint64_t to, int want)
 {
 	if (gdk_ld64(&st->rung, GDK_SCOPE_GPU) >= to)
 		return GDK_TOKEN_ELSEWHERE;
 	if (want) {
 		gdk_red_max64(&st->wanted, to, GDK_SCOPE_GPU);
-		/* Orders wanted before left. Pairs with the fence in gdk_offer(). */
+		/* Orders `wanted` before the load of `left`. Pairs with the fence in
+		 * gdk_offer(). */
 		gdk_fence_sc(GDK_SCOPE_GPU);
 	}
 	return gdk_ld32(&st->left, GDK_SCOPE_GPU) ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
 }
 
-/*
- * Shared use, all that is not plain. GDK_SERVE: serves; `to` is the slot where the caller found the
- * token, or GDK_TOKEN_LEFT. GDK_RING: slots below `to` shall be rung as soon as they are published.
- * GDK_WAIT and results: as gdk_own_slow(). A thread that waits for slots that are not rung takes
- * the token whenever it is left: otherwise the holder would ring alone while all others wait.
- */
+/* Shared use, for all cases that the inlined functions do not handle. GDK_SERVE: serves the token
+ * first (gdk_serve()); `to` is the slot where the caller found it, or GDK_TOKEN_LEFT. GDK_RING:
+ * slots below `to` shall be rung as soon as they are published. GDK_WAIT, and the result: as
+ * gdk_own_slow(). A thread that waits for slots that are not rung takes the token whenever it is
+ * left. Otherwise the holder would ring alone while all others wait. */
 GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
 				uint64_t limit_ns, uint32_t how)
 {
@@ -350,8 +360,8 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 	for (;;) {
 		if (token != GDK_TOKEN_ELSEWHERE) {
 			gdk_serve(st, token);
-			/* The limit counts from here, to save registers. A thread does not serve
-			 * for ever: without completions the ring becomes full. */
+			/* The time limit counts from here, which saves registers. A thread does not
+			 * serve for ever: without completions the ring becomes full. */
 			w.start = 0;
 			w.next = GDK_REPEAT_NS;
 			w.turns = 0;
@@ -365,7 +375,8 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 			return 0;
 		/* GPU scope: any thread, or the host, may store the status. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
-		/* Loads the status rather than exchanging it: thousands of threads come here. */
+		/* Loads the status instead of a compare-and-swap as in gdk_wait_end(), because
+		 * thousands of threads may be here. */
 		if ((uint32_t)ended)
 			return (int)(uint32_t)ended;
 		err = -ECANCELED;
@@ -382,13 +393,13 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 			return 0;
 		err = gdk_look(st, to - behind, done, w.look, how);
 		if (err == GDK_REACHED) {
-			gdk_fence_acq(GDK_SCOPE_SYS); /* completed, then the payload */
+			gdk_fence_acq(GDK_SCOPE_SYS); /* orders `completed` before the payload */
 			return 0;
 		}
 		if (err < 0)
 			break;
-		/* The first turn of a wait for room polled the middle of the rung slots, so that
-		 * one CQE frees many. */
+		/* A wait for room begins without gdk_wait_quick(): in its first turn, gdk_look()
+		 * polls a slot in the middle of those that are rung, whose CQE frees many slots. */
 		how = (how & ~GDK_WAIT_ROOM) | GDK_WAIT_QUICK;
 		if (err == 0)
 			continue;
@@ -406,11 +417,9 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 	return gdk_wait_end(st, err);
 }
 
-/*
- * For a QP that has ended: the index of the WQE that failed. If that is not known (abort, time
- * limit, a flush in a collapsed CQ), the index of the first WQE that is not complete. The error
- * CQEs are those from the first failed WQE on.
- */
+/* For a QP that has ended: returns the index of the WQE that failed, or of the first WQE that is
+ * not complete if the failed one is not known (abort, time limit, a flush in a collapsed CQ). All
+ * CQEs from the first failed WQE on are errors, so the loop goes back to the first of these. */
 GDK_FN uint64_t gdk_state_error_wqe(const struct gdk_qp_state *st)
 {
 	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
@@ -448,11 +457,10 @@ GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t to, uint64_t limit_ns, uin
 	return gdk_shared_slow(st, to, 0, limit_ns, how);
 }
 
-/*
- * Waits until the WQE of the ticket is complete. A WQE that was not rung yet is rung first. Returns
- * 0, the status that ended the QP, or the reason why the wait ended: -ETIMEDOUT or -EHOSTDOWN after
- * limit_ns (0: no limit), or -ENOTCONN. The end of the wait does not end the QP.
- */
+/* Waits until the WQE of the ticket (index of its last slot) is complete. Rings the doorbell for it
+ * first if needed. Returns 0; the status that ended the QP; or the reason why the wait ended:
+ * -ETIMEDOUT or -EHOSTDOWN after limit_ns (0: no limit), or -ENOTCONN. These reasons do not end the
+ * QP. */
 GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 			gdk_mode_t mode, uint64_t limit_ns)
 {
@@ -462,7 +470,7 @@ GDK_FN int gdk_wait_for(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_tic
 			GDK_RING | GDK_WAIT | GDK_WAIT_KEEP, mode);
 }
 
-/* As gdk_wait_for(), with the QP's own limit. A wait that fails ends the QP. */
+/* As gdk_wait_for(), but with the time limit of the QP, and a wait that fails ends the QP. */
 GDK_FN int gdk_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 		    gdk_mode_t mode)
 {
@@ -480,8 +488,8 @@ GDK_FN int gdk_poll_ticket(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_
 	return gdk_slow(gdk_state_of_qp(qp), ticket + 1, 0, GDK_WAIT | GDK_WAIT_ONCE, mode);
 }
 
-/* After a poll that found CQE `index`: raises cqe_ci of the CQ, which programs read to learn the
- * next index. ci: its value before, for exclusive use, loaded before the poll to save time. */
+/* Called after CQE `index` was found: raises cqe_ci of the device CQ, from which programs learn the
+ * next index. ci: in exclusive use the value of cqe_ci, loaded before the poll to save time. */
 GDK_FN void gdk_cq_polled(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, uint64_t ci,
 			  gdk_mode_t mode)
 {
@@ -493,7 +501,7 @@ GDK_FN void gdk_cq_polled(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, uint
 		gdk_st64(at, index + 1, GDK_SCOPE_THREAD);
 }
 
-/* cqe_ci of the CQ, for gdk_cq_polled(). */
+/* Returns cqe_ci of the device CQ for gdk_cq_polled(), which needs it in exclusive use only. */
 GDK_FN uint64_t gdk_cq_ci(const struct doca_gpu_dev_verbs_cq *cq, gdk_mode_t mode)
 {
 	if (mode != GDK_EXCLUSIVE)
@@ -501,8 +509,8 @@ GDK_FN uint64_t gdk_cq_ci(const struct doca_gpu_dev_verbs_cq *cq, gdk_mode_t mod
 	return gdk_ld64((const uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci), GDK_SCOPE_THREAD);
 }
 
-/* Polls once for CQE `index`, counted from export or reset. On a collapsed CQ the index is that of
- * a WQE. Returns 0, EBUSY, or the status that ended the QP. */
+/* Polls once for CQE `index`, counted from export or reset; on a collapsed CQ, for WQE `index`.
+ * Returns 0, EBUSY, or the status that ended the QP. */
 GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
 	const uint64_t ci = gdk_cq_ci(cq, mode);
@@ -528,7 +536,7 @@ GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_
 	return err;
 }
 
-/* Waits for the next count CQEs after those processed so far. */
+/* Waits for the next count CQEs after those that were processed so far. */
 GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_cq(cq);
@@ -554,11 +562,9 @@ GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t inde
 	return err;
 }
 
-/*
- * Reports to the NIC, and to the QP's state, that the caller has consumed n more CQEs, for callers
- * that read CQEs themselves. Returns the new consumer index. With overrun, the CQ ignores overruns
- * and has no use for a DBREC, which is then not stored.
- */
+/* For callers that read CQEs themselves: reports to the NIC, and to the state block, that n more
+ * CQEs are consumed. Returns the new consumer index. overrun: the CQ ignores overruns, so it needs
+ * no DBREC, and none is stored. */
 GDK_FN uint32_t gdk_cq_consume(struct doca_gpu_dev_verbs_cq *cq, uint32_t n, int overrun)
 {
 	uint64_t *told = &gdk_state_of_cq(cq)->cqes_told;
@@ -570,7 +576,8 @@ GDK_FN uint32_t gdk_cq_consume(struct doca_gpu_dev_verbs_cq *cq, uint32_t n, int
 	for (; i < end; i++)
 		(void)gdk_poll_one_cq_at(cq, i, DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU);
 	ci = (uint32_t)(end + gdk_ldc64(GDK_CQ_AT(cq, cqe_rsvd))) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
-	/* Release: the CQEs were read before the NIC may overwrite them. */
+	/* Release: orders the caller's reads of CQEs before the DBREC. After it, the NIC may
+	 * overwrite them. */
 	if (!overrun)
 		gdk_st32_rel(dbrec, gdk_bswap32(ci), GDK_SCOPE_SYS);
 	gdk_st64(told, end, GDK_SCOPE_GPU);

@@ -1,40 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Time of waits: polls of CQEs in host memory, pauses, when a doorbell is repeated, and when a wait
- * ends although its WQE is not complete. */
+/* Timing of waits: when a waiting thread polls CQEs in host memory, when it pauses, when it repeats
+ * the doorbell, and when it ends the wait although its WQE is not complete. */
 #ifndef GDK_WAIT_TIME_DEV_H
 #define GDK_WAIT_TIME_DEV_H
 
 #include "../../device/gdk/status_dev.h"
 
-#define GDK_QP_LIMIT	 UINT64_MAX /* time limit of a wait: that of the QP */
-#define GDK_POLLS_REPEAT 64u	    /* empty polls before a doorbell is repeated */
-#define GDK_REPEAT_NS	 20000u	    /* first repetition of a doorbell */
-#define GDK_CHECK_NS	 1000000u   /* a wait reads the watch word from then on, or at its limit */
+#define GDK_QP_LIMIT	 UINT64_MAX /* value of a time limit: use that of the QP */
+#define GDK_POLLS_REPEAT 64u	    /* number of empty polls before a repeated doorbell */
+#define GDK_REPEAT_NS	 20000u	    /* time waited before the first repeated doorbell */
+#define GDK_CHECK_NS	 1000000u   /* longer waits read the watch word; others, at their limit */
 
 /*
- * Where CQEs are in host memory, a poll of a CQE is a read over PCIe, and reads of the same line by
- * several threads follow each other at intervals of a microsecond (H200). Thousands of threads that
- * poll would wait for each other for milliseconds. So the threads that wait for one QP poll CQEs at
- * intervals of GDK_LOOK_NS, all together; in their other turns they only load completed, which is
- * in GPU memory. The lanes of a warp execute their turns one after another, so one lane that
- * posts is slowed by 30 that wait: such waits also pause, for 1/16 of the time waited so far.
+ * If CQEs are in host memory, a poll of a CQE is a read over PCIe, and reads of the same line by
+ * several threads follow each other at intervals of a microsecond (H200). Thousands of polling
+ * threads would wait for each other for milliseconds. So the threads that wait for one QP share an
+ * interval: all together poll CQEs about once in GDK_LOOK_NS. In their other turns they only load
+ * `completed`, which is in GPU memory. The lanes of a warp execute their turns one after another,
+ * so 30 waiting lanes would slow down one lane that posts. Therefore such waits also pause, for
+ * 1/16 of the time waited so far.
  */
 #define GDK_LOOK_NS    1000u
 #define GDK_PAUSE_PART 16u
 #define GDK_PAUSE_NS   16384u /* longest pause */
 
 struct gdk_wait_timer {
-	uint64_t start, next; /* ns; the next event, relative to start */
+	/* start: time at which the wait began, in ns; 0: not known yet. next: time from start to
+	 * the next event, in ns (gdk_wait_turn()). */
+	uint64_t start, next;
 	uint32_t turns;
-	uint32_t look; /* bit 0: the next turn polls no CQE; bit 1: turns with a poll, modulo 2 */
+	uint32_t look; /* bit 0: the next turn polls no CQE; bit 1: parity of the turns that poll */
 };
 
 /*
- * Ends one idle turn of a wait. looks_from: 0, or if CQEs are in host memory, the value of rung
- * from which on the wait polls CQEs: a thread whose slots are not rung must not keep the others
- * from polling. Returns the time waited if an event is due, otherwise 0. Events are due after
- * GDK_REPEAT_NS, then at 8 times the time each, and at the limit; at the limit after a poll.
+ * Ends a turn of a wait in which nothing was found. Returns 0, or the time waited in ns if an event
+ * is due; the caller then calls gdk_wait_check(), and in exclusive use repeats the doorbell. The
+ * first event is due after GDK_REPEAT_NS, each later one after 8 times the time of the one before,
+ * and one at the time limit, but only after a turn that polled a CQE.
+ *
+ * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 unless CQEs are in
+ * host memory; otherwise the value that `rung` must have before this thread polls CQEs. A thread
+ * whose slots are not rung does not poll, so it must not store `poll_ns` either, which keeps others
+ * from polling.
  */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)
@@ -71,9 +79,10 @@ GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w,
 }
 
 /*
- * The watch word and the time limit after waited_ns: 0 if the wait continues, otherwise the status
- * that ends it. The host writes the hints (qp/watch.c): it clears GDK_HINT_UNCONNECTED after the
- * firmware has moved the QP to RTS, so a wait that began before continues.
+ * Returns 0 if a wait goes on after waited_ns, otherwise the negative errno that ends it. Checks
+ * the time limit and the hints in the watch word of the QP (state.h), which the host writes
+ * (qp/watch.c). The host clears GDK_HINT_UNCONNECTED after the firmware has moved the QP to RTS, so
+ * a wait that began before continues.
  */
 GDK_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uint64_t limit_ns)
 {
@@ -89,14 +98,16 @@ GDK_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uin
 	return !over ? 0 : hints & GDK_HINT_UNSERVED ? -EHOSTDOWN : -ETIMEDOUT;
 }
 
-/* Ends the QP because a wait ended with err, and returns the status that ended it. Reports
- * -ENOTCONN to the host, but not again where the QP had ended before. */
+/* Ends the QP because a wait failed with err, and returns the status that ended it. Reports
+ * -ENOTCONN to the host, unless the QP had ended with another status before. */
 GDK_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
 {
 	struct gdk_watch_word *word = (struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
 	int status;
 
-	GDK_COMPUTED32(err); /* so that the compiler does not copy the rest for each value */
+	/* Hides the value, so that the compiler does not copy the rest of the function for each
+	 * value. */
+	GDK_COMPUTED32(err);
 	status = gdk_state_end(st, err);
 
 	if (err == -ENOTCONN && status == err && word)
@@ -104,9 +115,12 @@ GDK_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
 	return status;
 }
 
-/* Counts a poll of exclusive use that found nothing. Returns 1 at every GDK_POLLS_REPEAT-th such
- * poll after the last ring: the doorbell must be repeated. `polled` is the count plus a multiple of
- * rung, modulo 2^32, so that a count from before a ring is out of range, and begins anew. */
+/*
+ * Exclusive use: counts a poll that found nothing. Returns 1 at every GDK_POLLS_REPEAT-th such poll
+ * since the last doorbell; the caller must then repeat the doorbell. `polled` is the count plus a
+ * multiple of `rung`, modulo 2^32. So a count from before the last doorbell is out of range, and
+ * the count starts again.
+ */
 GDK_FN int gdk_poll_repeats(struct gdk_qp_state *st, uint64_t rung)
 {
 	const uint32_t none = (uint32_t)rung * (GDK_POLLS_REPEAT + 1);
