@@ -83,7 +83,8 @@ static inline void await_word(const volatile uint64_t *at, uint64_t value)
 		pause_if_crowded();
 }
 
-double udp_rate(size_t payload); /* packets per second that arrive */
-double udp_round_trip(void);	 /* microseconds; both sides poll */
+double udp_rate(size_t payload);  /* packets per second that arrive, in batches */
+double udp_loop_rate(size_t len); /* the same, one system call for each packet */
+double udp_round_trip(void);	  /* microseconds; both sides poll */
 
 #endif

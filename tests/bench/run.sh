@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Measures the speed of the software NIC compared with this machine's memcpy and UDP, puts by
-# gdaki's data path, the control path, receives posted again, the CPU proxy, and, if it is
-# installed, perftest.
+# Measures the speed of the software NIC compared with this machine's memcpy and UDP, RoCE and
+# Ethernet, puts by gdaki's data path, the control path, receives posted again, the CPU proxy, and,
+# if it is installed, perftest.
 # Takes about two minutes.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -22,6 +22,7 @@ perftest() { # program, options...
 }
 
 timeout 60 "$B/bench/nic" || bad=1
+timeout 60 "$B/bench/eth_pair" || bad=1
 timeout 60 "$run" -- "$B/bench/put_nic" || bad=1
 timeout 120 tests/bench/control_path.sh || bad=1
 timeout 300 tests/bench/recv.sh cpu || bad=1

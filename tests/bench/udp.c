@@ -126,7 +126,43 @@ static void end_child(pid_t pid)
 	REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-double udp_rate(size_t payload)
+/* ---- one call for each packet ---- */
+
+static void receive_each(int fd, struct sockaddr_in to, size_t len)
+{
+	uint8_t *data = malloc(len);
+	uint32_t got = 0;
+
+	while (got < PACKETS) {
+		REQUIRE(recv(fd, data, len, 0) == (ssize_t)len);
+		if (++got % ACK_EVERY == 0)
+			REQUIRE(sendto(fd, &got, 4, 0, (struct sockaddr *)&to, sizeof(to)) == 4);
+	}
+	free(data);
+}
+
+static double send_each(int fd, struct sockaddr_in to, size_t len)
+{
+	const unsigned limit = window(fd);
+	uint8_t *data = calloc(1, len);
+	uint32_t sent = 0, acked = 0;
+	double start = seconds();
+
+	while (acked < PACKETS) {
+		for (; sent < PACKETS && sent - acked < limit; sent++)
+			REQUIRE(sendto(fd, data, len, 0, (struct sockaddr *)&to, sizeof(to)) ==
+				(ssize_t)len);
+		REQUIRE(recv(fd, &acked, 4, 0) == 4);
+	}
+	start = PACKETS / (seconds() - start);
+	free(data);
+	return start;
+}
+
+typedef void receiver(int fd, struct sockaddr_in to, size_t len);
+typedef double sender(int fd, struct sockaddr_in to, size_t len);
+
+static double rate_of(sender *send, receiver *receive, size_t len)
 {
 	int tx = open_at("127.0.0.1"), rx = open_at("127.0.0.2");
 	struct sockaddr_in to = where(rx), back = where(tx);
@@ -136,14 +172,24 @@ double udp_rate(size_t payload)
 	REQUIRE(pid >= 0);
 	if (!pid) {
 		alarm(LIMIT_S);
-		receive_all(rx, back, payload + HEADERS);
+		receive(rx, back, len);
 		_exit(0);
 	}
-	rate = send_all(tx, to, payload + HEADERS);
+	rate = send(tx, to, len);
 	end_child(pid);
 	close(tx);
 	close(rx);
 	return rate;
+}
+
+double udp_rate(size_t payload)
+{
+	return rate_of(send_all, receive_all, payload + HEADERS);
+}
+
+double udp_loop_rate(size_t len)
+{
+	return rate_of(send_each, receive_each, len);
 }
 
 static void bounce(int fd, struct sockaddr_in to, unsigned first)
