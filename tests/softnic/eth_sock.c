@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <linux/sock_diag.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define VXLAN_LEN     8u
 #define FLAG_I	      0x08u
 #define MISSED_NS     10000000ull
+#define RUN_BYTES     65000u	  /* of frames in one message; the kernel permits 64 frames */
 #define RESERVED_HIGH 0x00ffffffu /* of the first word of the header */
 
 _Static_assert(offsetof(struct sn_frame, data) == offsetof(struct sn_frame, head) + VXLAN_LEN,
@@ -107,6 +109,7 @@ int sn_vxlan_open(struct sn_eng *e)
 	if (fd < 0)
 		return -errno;
 	sn_set_buffers(fd);
+	e->eth->run_max = RUN_BYTES;
 	if (!set_options(fd, at.sa.sa_family == AF_INET6) && !bind(fd, &at.sa, len))
 		return fd;
 	err = -errno;
@@ -217,29 +220,104 @@ bool sn_sock_poll(struct sn_eng *e)
 
 /* ---- transmission ---- */
 
-int sn_sock_send(struct sn_eng *e, unsigned from)
-{
-	struct sn_eth_port *port = e->eth;
+/* Messages of one sendmmsg(). A message has one frame, or a run of frames that the kernel separates
+ * again (UDP_SEGMENT), which costs it less than a message for each. */
+struct batch {
 	union sn_sockaddr to[SN_ETH_BATCH];
 	struct mmsghdr m[SN_ETH_BATCH];
 	struct iovec iov[SN_ETH_BATCH];
-	unsigned i, n = port->ntx - from;
-	int sent;
+	char control[SN_ETH_BATCH][CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(8)));
+	unsigned frames[SN_ETH_BATCH];
+};
 
-	memset(m, 0, n * sizeof(m[0]));
-	for (i = 0; i < n; i++) {
-		struct sn_frame *f = port->txq[from + i];
+static uint32_t packet_len(const struct sn_frame *f)
+{
+	return VXLAN_LEN + f->len;
+}
 
-		iov[i] = (struct iovec){ f->head, VXLAN_LEN + f->len };
-		m[i].msg_hdr.msg_iov = &iov[i];
-		m[i].msg_hdr.msg_iovlen = 1;
+/* Returns how many of the n frames one message may have: all go to one host and have one length.
+ * The last one may be shorter. */
+static unsigned run_of(const struct sn_eth_port *port, struct sn_frame *const *f, unsigned n)
+{
+	const uint32_t len = packet_len(f[0]);
+	uint32_t total = len;
+	unsigned i;
+
+	if (len > port->run_max)
+		return 1;
+	for (i = 1; i < n && packet_len(f[i - 1]) == len; i++) {
+		total += packet_len(f[i]);
+		if (packet_len(f[i]) > len || total > RUN_BYTES ||
+		    memcmp(&f[i]->peer, &f[0]->peer, sizeof(f[0]->peer)) != 0)
+			break;
+	}
+	return i;
+}
+
+static void set_segment(struct msghdr *m, char *control, uint32_t len)
+{
+	const uint16_t size = (uint16_t)len;
+	struct cmsghdr *c;
+
+	m->msg_control = control;
+	m->msg_controllen = CMSG_SPACE(sizeof(size));
+	c = CMSG_FIRSTHDR(m);
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(c), &size, sizeof(size));
+}
+
+/* Returns the number of messages for frames txq[from] and later. */
+static unsigned fill_batch(const struct sn_eth_port *port, unsigned from, struct batch *b)
+{
+	unsigned at, i, n = 0;
+
+	for (at = from; at < port->ntx; at += b->frames[n++]) {
+		struct sn_frame *const *f = &port->txq[at];
+		struct msghdr *m = &b->m[n].msg_hdr;
+
+		b->frames[n] = port->packet ? 1 : run_of(port, f, port->ntx - at);
+		*m = (struct msghdr){ .msg_iov = &b->iov[at - from], .msg_iovlen = b->frames[n] };
 		if (port->packet) {
-			iov[i] = (struct iovec){ f->data, f->len };
+			b->iov[at - from] = (struct iovec){ f[0]->data, f[0]->len };
 			continue;
 		}
-		m[i].msg_hdr.msg_name = &to[i];
-		m[i].msg_hdr.msg_namelen = sn_sockaddr_set(&to[i], &f->peer, SN_VXLAN_PORT);
+		for (i = 0; i < b->frames[n]; i++)
+			b->iov[at - from + i] = (struct iovec){ f[i]->head, packet_len(f[i]) };
+		m->msg_name = &b->to[n];
+		m->msg_namelen = sn_sockaddr_set(&b->to[n], &f[0]->peer, SN_VXLAN_PORT);
+		if (b->frames[n] > 1)
+			set_segment(m, b->control[n], packet_len(f[0]));
 	}
-	sent = sendmmsg(port->fd, m, n, MSG_DONTWAIT);
-	return sent < 0 ? -errno : sent;
+	return n;
+}
+
+/* The kernel refused a run. Returns whether frames of this length are now sent one by one. Shorter
+ * ones may still form runs, except without checksum offload (EIO): the limit is the MTU. */
+static bool limit_runs(struct sn_eth_port *port, uint32_t len, int err)
+{
+	if (err != EINVAL && err != EMSGSIZE && err != EIO)
+		return false;
+	port->run_max = err == EIO ? 0 : len - 1;
+	return true;
+}
+
+int sn_sock_send(struct sn_eng *e, unsigned from)
+{
+	struct sn_eth_port *port = e->eth;
+	unsigned n, i;
+	struct batch b;
+	int sent, frames = 0;
+
+	do {
+		n = fill_batch(port, from, &b);
+		sent = sendmmsg(port->fd, b.m, n, MSG_DONTWAIT);
+	} while (sent < 0 && b.frames[0] > 1 &&
+		 limit_runs(port, packet_len(port->txq[from]), errno));
+	if (sent < 0)
+		return -errno;
+	for (i = 0; i < (unsigned)sent; i++)
+		frames += (int)b.frames[i];
+	return frames;
 }

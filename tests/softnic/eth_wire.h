@@ -73,6 +73,7 @@ struct sn_eth_port {
 	unsigned frames, nfree; /* allocated; of these, in the list `free` */
 	struct sn_frame *txq[SN_ETH_BATCH];
 	unsigned ntx;
+	uint32_t run_max;		 /* larger packets are sent one per message */
 	struct sn_frame_list local;	 /* sent by this process to itself */
 	struct sn_frame_list waiting;	 /* received; the first one waits for a receive WQE */
 	struct sn_frame *delayed, *held; /* injected faults, as in struct sn_eng */

@@ -55,6 +55,58 @@ Test(eth_wire, sends_vxlan)
 	account(5);
 }
 
+/* Frames of one length to one host are one message for the kernel. Sends some of these and others,
+ * which must arrive one by one, in order. */
+static void send_runs(void)
+{
+	static const struct {
+		unsigned host;
+		uint32_t len;
+	} f[] = { { 1, 100 },  { 1, 100 },  { 1, 60 },	 { 1, 60 },   { 1, 100 },
+		  { 2, 100 },  { 2, 100 },  { 1, 100 },	 { 1, 60 },   { 1, 100 },
+		  { 3, 9000 }, { 3, 9000 }, { 3, 9000 }, { 3, 9000 }, { 3, 9000 },
+		  { 3, 9000 }, { 3, 9000 }, { 3, 9000 }, { 3, 14 },   { 1, 14 } };
+	uint8_t mac[6], own[6], want[SN_ETH_FRAME_MAX];
+	unsigned i, host;
+
+	mac_of(0, own);
+	for (i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
+		mac_of(f[i].host, mac);
+		cr_assert(rig_send(mac, f[i].len, (uint8_t)i));
+	}
+	rig_pass(1000);
+	for (host = 1; host < RIG_HOSTS; host++) {
+		mac_of(host, mac);
+		for (i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
+			if (f[i].host != host)
+				continue;
+			cr_assert_eq(rig_take(host), (int)f[i].len, "frame %u", i);
+			rig_fill(want, f[i].len, mac, own, (uint8_t)i);
+			cr_assert_arr_eq(rig_packet + 8, want, f[i].len);
+		}
+		cr_assert_eq(rig_take(host), -1);
+	}
+	STAT(eth_tx_failed, 0);
+}
+
+Test(eth_wire, sends_runs)
+{
+	rig_start();
+	send_runs();
+	cr_assert_geq(e->eth->run_max, 9008, "the kernel refuses runs");
+}
+
+/* A socket without checksums does not permit runs. */
+Test(eth_wire, sends_without_runs)
+{
+	int on = 1;
+
+	rig_start();
+	cr_assert_eq(setsockopt(e->eth->fd, SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)), 0);
+	send_runs();
+	cr_assert_lt(e->eth->run_max, 108);
+}
+
 Test(eth_wire, receives_vxlan)
 {
 	uint8_t own[6], want[SN_ETH_FRAME_MAX];
