@@ -169,7 +169,7 @@ one_broken() { # word, scenario, what is broken
 
 program() { # folder of headers, definition, program
 	# shellcheck disable=SC2086 # several definitions
-	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -Wno-psabi -O1 -D$2 -I"$1" -o "$3" \
+	$CC -std=gnu11 -D_GNU_SOURCE -U_FORTIFY_SOURCE -w -Wno-psabi -O1 -march=native -D$2 -I"$1" -o "$3" \
 		"$here/replay.c" 2>"$3.log" || { echo "FAIL replay.c does not compile"; cat "$3.log"; return 1; }
 }
 
