@@ -39,28 +39,32 @@ read -ra options <"$out/options"
 archs=$(printf '%s\n' "${options[@]}" | sed -n 's/.*code=sm_//p')
 [ -n "$archs" ] || { echo "compile.sh: core/cuda_arch.sh chose no architecture"; exit 1; }
 echo '#define GDK_FN __device__ static __attribute__((__noinline__, __unused__))' >"$out/calls.h"
-compile() { # architecture and options; calls: no function is inlined or optimized by ptxas
-	local how="-Xptxas -O3"
-	[ "$2" != calls ] || how="-Xptxas -O0 -include $out/calls.h"
-	# shellcheck disable=SC2086 # an architecture and options, a compiler and options
-	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -arch=sm_$1 $how -Xcompiler -Wall \
-		-Werror all-warnings -I"$B/include" -cubin -o "$(mktemp -p "$out")" tests/gpu/compile_dev.cu ||
+compile() { # architecture, how, debug options
+	# calls: no function is inlined or optimized by ptxas; ptx: the same, and ptxas does not run
+	local how="-include $out/calls.h"
+	case $2 in
+	inlined) how="-arch=sm_$1 -cubin -Xptxas -O3" ;;
+	calls) how+=" -arch=sm_$1 -cubin -Xptxas -O0" ;;
+	ptx) how+=" -arch=compute_$1 -ptx" ;;
+	esac
+	# shellcheck disable=SC2086 # options, a compiler and options
+	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 $how $3 -Xcompiler -Wall \
+		-Werror all-warnings -I"$B/include" -o "$(mktemp -p "$out")" tests/gpu/compile_dev.cu ||
 		return 255 # makes xargs stop
-	echo "compile.sh: sm_$1 ($2) ok"
+	echo "compile.sh: sm_$1 ($2${3:+ $3}) ok"
 }
 export -f compile
 export B NVCC out
-# One architecture as make compiles it. The others with calls of functions, in half of the time: the
-# functions then have the instructions for every scope, and ptxas assembles each of them. That checks
-# that these architectures have all instructions. No code of the debug build depends on the
-# architecture. LONG=1: debug builds of all, and everything as make compiles it.
-most=90
-grep -qx 90 <<<"$archs" || most=$(tail -n 1 <<<"$archs")
-debug=$(head -n 1 <<<"$archs")
-others=calls
-[ -z "${LONG:-}" ] || debug=$archs others=inlined
+# With calls of functions, in half of the time: the functions then have the instructions for every
+# scope, and ptxas assembles each of them. That checks that each architecture has all instructions.
+# The examples and footprint.sh compile inlined code. No code of the debug build depends on the
+# architecture or has instructions of its own. LONG=1: debug builds of all, and everything as make
+# compiles it.
 {
-	printf '%s\0' "$most" inlined
-	for arch in $archs; do [ "$arch" = "$most" ] || printf '%s\0' "$arch" "$others"; done
-	for arch in $debug; do printf '%s\0' "$arch -DGDK_DEBUG" "$others"; done
-} | xargs -0 -P "$(nproc)" -n 2 bash -c 'compile "$1" "$2"' compile
+	if [ -n "${LONG:-}" ]; then
+		for arch in $archs; do printf '%s\0' "$arch" inlined "" "$arch" inlined -DGDK_DEBUG; done
+	else
+		for arch in $archs; do printf '%s\0' "$arch" calls ""; done
+		printf '%s\0' "${archs%%$'\n'*}" ptx -DGDK_DEBUG
+	fi
+} | xargs -0 -P "$(nproc)" -n 3 bash -c 'compile "$1" "$2" "$3"' compile
