@@ -87,15 +87,30 @@ static struct gt_case shape(enum gt_op op, int mode, int scope, int handler)
 	return c;
 }
 
+/* Iterations of a thread: all with LONG=1, otherwise this part of them, rounded up. In warps of 32
+ * most of the time is spent in waits of lanes for each other. */
+static uint32_t part_of(uint32_t iters, uint32_t num, uint32_t den)
+{
+	const char *form = getenv("LONG");
+
+	return form && *form ? iters : (iters * num + den - 1) / den;
+}
+
 /* All combinations of sharing mode, scope and handler for the operations up to
  * GT_LAST_SCOPED. Each of the two warp widths (GDK_WARP) runs half of them. */
 static void operations(void)
 {
+	struct gt_case c;
+
 	for (int op = GT_PUT; op <= GT_LAST_SCOPED; op++)
 		for (int mode = 0; mode < 3; mode++)
 			for (int scope = 0; scope < 3; scope++)
-				for (int h = (op + mode + scope + GDK_WARP) % 2; h < 4; h += 2)
-					add_many("operation", shape(op, mode, scope, handlers[h]));
+				for (int h = (op + mode + scope + GDK_WARP) % 2; h < 4; h += 2) {
+					c = shape(op, mode, scope, handlers[h]);
+					if (GDK_WARP > 1)
+						c.iters = part_of(c.iters, 1, 2);
+					add_many("operation", c);
+				}
 }
 
 /* Operations that the kernel builds, submits or rings itself, get_wait, fence,
@@ -178,8 +193,6 @@ static bool takes_one(int op)
 static void short_rings(void)
 {
 	static const int ops[] = { GT_PUT, GT_P_SIGNAL, GT_PUT_SIGNAL, GT_GET_MCST, GT_FENCE };
-	const char *form = getenv("LONG");
-	const bool every = form && *form;
 	unsigned int turn = 0;
 	struct gt_case c;
 
@@ -188,7 +201,7 @@ static void short_rings(void)
 			for (int scope = 0; scope < (ops[i] == GT_FENCE ? 1 : 3); scope++) {
 				c = shape(ops[i], (int)(turn / 3 % 3), scope, handlers[turn % 4]);
 				c.depth = depth;
-				c.iters = every ? c.iters : c.iters * 3 / 5;
+				c.iters = part_of(c.iters, GDK_WARP > 1 ? 2 : 3, 5);
 				turn++;
 				if (depth > 1 || scope != THREAD || takes_one(ops[i]))
 					add_many("short ring", c);
