@@ -107,12 +107,14 @@ def check_txonly(folder, device):
 
 def settled(side):
     """Waits until testpmd has received all that its NIC has delivered; returns its counters. On a
-    busy machine it may not poll its queue for seconds."""
-    seen = side.stats()
-    for _ in range(40):
+    busy machine it may not poll its queue for seconds, so its counter must not change for 2 s."""
+    seen, still = side.stats(), 0
+    for _ in range(80):
         time.sleep(0.5)
         last, seen = seen, side.stats()
-        if seen["RX-packets"] and seen["RX-packets"] == last["RX-packets"]:
+        same_as_before = seen["RX-packets"] and seen["RX-packets"] == last["RX-packets"]
+        still = still + 1 if same_as_before else 0
+        if still == 4:
             break
     return seen
 
