@@ -17,8 +17,8 @@ struct gdk_cqe_tail {
 	uint8_t opcode, owner;
 };
 
-/* Returns the address of the word with these fields, in a CQ entry. `entry` is less than the number
- * of entries. */
+/* Returns the address of the last word of a CQ entry, which has the fields of struct gdk_cqe_tail.
+ * entry: must be less than the number of entries. */
 GDK_FN const uint32_t *gdk_cqe_word(const struct gdk_qp_state *st, uint64_t entry)
 {
 	return (const uint32_t *)(uintptr_t)(gdk_ldc64(&st->cq_ring) + entry * 64 + 60);

@@ -171,13 +171,17 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
 }
 
 /*
- * Rings the doorbell for all slots below `to`, whose WQEs are written. If `again` is 1, repeats the
- * last doorbell, whose index is `to`, and does not store the DBREC. The caller holds the token
- * (token_dev.h) or, in exclusive use, owns it. flags: `flags` of the state block.
- * `rung`, the index below which all slots were rung, is stored after the WQEs, because a CPU thread
- * may poll it and store the DBREC itself (GDK_QPF_RUNG_READ). It is stored before the register,
- * because a thread that finds a CQE computes the index of the WQE from `rung`. The fence before the
- * register pairs with the acquire fence of that thread between its loads of the CQE and of `rung`.
+ * Rings the doorbell for all slots below `to`. If `again` is 1, repeats the last doorbell, whose
+ * index is `to`, and does not store the DBREC. The WQEs have been written, and the caller holds the
+ * token (token_dev.h) or is a thread in exclusive use. flags: `flags` of the state block.
+ * Stores come in this order, with a fence after the first and after the third:
+ *   1. the WQEs;
+ *   2. `rung`: after the WQEs, because a CPU thread may poll it and then store the DBREC itself
+ *      (GDK_QPF_RUNG_READ);
+ *   3. the DBREC;
+ *   4. the register: after `rung`, because a thread that finds a CQE computes the index of the WQE
+ *      from `rung`. That thread has an acquire fence between its loads of the CQE and of `rung`,
+ *      with which the fence before the register pairs.
  */
 GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t flags)
 {

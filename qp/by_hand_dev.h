@@ -169,8 +169,8 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
 	if (left >= GDK_LEFT_OWN) {
 		gdk_plain_clear(st);
-		/* Exclusive use stores DBREC and register without a fence between them, so the last
-		 * doorbell is repeated. */
+		/* Exclusive use has no fence between DBREC and register: the NIC may have received
+		 * the last doorbell first, and read an old DBREC. So that doorbell is repeated. */
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
 	}
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||

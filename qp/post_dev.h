@@ -7,30 +7,30 @@
  *
  *   case                               path
  *   exclusive, one thread, plain: its  gdk_own_plain(), gdk_own_end(), inlined: loads, one branch,
- *   slots are below the plain end      stores to the slots; fence; stores to `rung`, DBREC,
- *   (status_dev.h)                     register, and ready bits
- *   exclusive, one thread, not plain:  gdk_op_by_one() (op_dev.h) posts one WQE after the other.
- *   the plain end is reached, shared   Before each, gdk_own_slow() waits for room and takes the
- *   use has the token, the QP has      token, and gdk_plain_set() sets the plain end
- *   ended, fences need system scope,
- *   or the handler is GPU_SM_BF
+ *   slots are below the plain end      slots, fence, `rung`, DBREC, register, ready bits
+ *   (status_dev.h)                     (in this order)
+ *   exclusive, one thread, not plain,  gdk_op_by_one() (op_dev.h) posts one WQE after the other.
+ *   because the plain end is reached,  Before each, gdk_own_slow() waits for room and takes the
+ *   shared use has the token, the QP   token, and gdk_plain_set() sets the plain end
+ *   has ended, fences need system
+ *   scope, or the handler is GPU_SM_BF
  *   exclusive, a group                 gdk_own_reserve(), gdk_own_end(), inlined
- *   shared, the token is parked at     gdk_post_parked(), inlined: two additions publish the slots
- *   the first slot of the group        and take the token; doorbell; token parked behind the group
- *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, changes
+ *   shared, the token is parked at     gdk_post_parked(), inlined: two additions without a result
+ *   the first slot of the group        publish and take the token; doorbell; parks the token
+ *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, flips
  *                                      ready bits. If it then finds the token: as above
- *   shared, the ring is full, the      gdk_shared_slow() serves the token (token_dev.h) and waits
- *   token is left, or more slots are   (wait_dev.h)
+ *   shared, the ring is full, the      gdk_shared_slow() takes the token and serves (token_dev.h),
+ *   token is left, or more slots are   and waits (wait_dev.h)
  *   published behind the group
  *
  * Memory accesses cost more in a function that is called than in the caller's kernel, where the
- * compiler knows that the descriptor of memory is the same for all lanes. So common cases are short
- * and inlined, and all the rest is in few functions.
+ * compiler knows that all lanes use the same descriptor of memory. So common cases are short and
+ * inlined, and all the rest is in few functions.
  *
  * Costs on an H200 (tests/bench/post.sh): a fence 250 ns, an atomic operation or a load from the
- * second-level cache 150 to 250 ns, all else about 100 ns. So an exclusive post has one fence. A
- * shared post has one addition that reserves, one fence after the WQEs, one fence after the DBREC,
- * and one read-modify-write, which is in flight during the second fence.
+ * second-level cache 150 to 250 ns, everything else together 100 ns. So an exclusive post has one
+ * fence. A shared post waits for one addition, which reserves, for one fence after the WQEs, and
+ * for one after the DBREC; the read-modify-write that parks the token is in flight meanwhile.
  */
 #ifndef GDK_POST_DEV_H
 #define GDK_POST_DEV_H
@@ -163,7 +163,7 @@ GDK_FN void gdk_own_prepare(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p
 	gdk_db_fill(&p->db, p->wqes.qpn8_be, p->db.pi);
 }
 
-/* Reserves n slots from *base on. Returns as gdk_own_make_plain(). */
+/* Reserves n slots, the first is stored in *base. Returns 0, or the status that ended the QP. */
 GDK_FN int gdk_own_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 			   gdk_handler_t handler, uint32_t opt, uint64_t *base)
 {
@@ -211,7 +211,8 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 			gdk_dbrec_store(&p->db);
 		gdk_reg_store(&p->db, handler);
 	}
-	/* All slots below p->db.pi are published, and none above. So whole words are stored. */
+	/* After these stores, all slots below p->db.pi are published and none above. So no other
+	 * bits need to be kept, and whole words are stored. */
 	GDK_LOOP
 	while (p->total > 1 && gdk_word_room(depth, i) < p->db.pi - i) {
 		i += gdk_word_room(depth, i);

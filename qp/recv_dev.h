@@ -334,7 +334,8 @@ GDK_FN __be32 gdk_cqe_imm(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 #define GDK_CQE_INLINE_32 4u /* bit of op_own: the CQE contains up to 32 bytes of data */
 #define GDK_CQE_INLINE_64 8u /* up to 64 bytes precede the CQE, in an entry of 128 bytes */
 
-/* Returns whether the data of the message is in the CQE, or before it in the same entry. */
+/* Returns whether the NIC has put the data of the message into the CQ entry: into the CQE itself,
+ * or into the first half of an entry of 128 bytes, whose second half is the CQE. */
 GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),

@@ -57,7 +57,7 @@ GDK_FN uint32_t gdk_op_most(uint32_t depth)
 	return depth / 2;
 }
 
-/* Returns the ready bits of n slots from idx on, which must all be in one word. */
+/* Returns the mask of the ready bits of n slots from idx on, which must all be in one word. */
 GDK_FN uint32_t gdk_slot_bits(uint32_t depth, uint64_t idx, uint32_t n)
 {
 	return (uint32_t)(((uint64_t)1 << n) - 1) << gdk_word_pos(depth, idx);
@@ -68,7 +68,8 @@ GDK_FN uint64_t gdk_token_bit(uint32_t depth, uint64_t idx)
 	return GDK_TOKEN(gdk_word_pos(depth, idx));
 }
 
-/* Returns 1 if slot idx is published according to `word`, a value of the word that has its bits. */
+/* Returns 1 if `word`, a loaded value of the word of slot idx, shows the slot as published: its
+ * ready bit is 1 in an even lap and 0 in an odd lap. */
 GDK_FN int gdk_word_shows(uint32_t depth, uint64_t idx, uint64_t word)
 {
 	const uint32_t unset = gdk_odd_lap(depth, idx) ? ~0u : 0;

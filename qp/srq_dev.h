@@ -56,10 +56,10 @@ GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t 
 }
 
 /*
- * Posts a slot again. A thread calls it once for each completion of the slot (gdk_srq_slot()), and
- * may have changed the WQE before. gdk_srq_poll() orders the load of the CQE before this call; a
- * caller that loads the CQE itself executes an acquire fence of system scope after the load.
- * Returns 0, or -EINVAL if not all slots of the queue were posted before.
+ * Posts a slot again. Call it once for each completion of the slot (gdk_srq_slot() returns the slot
+ * of a CQE); the WQE may be rewritten first. The CQE must have been loaded before this call:
+ * gdk_srq_poll() orders that; a caller that loads the CQE itself must execute an acquire fence of
+ * system scope after the load. Returns 0, or -EINVAL if a slot of the queue has never been posted.
  */
 GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, struct gdk_how how)
 {

@@ -159,8 +159,8 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
 	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
-	/* Acquire: orders `rung` before `uneven` (wqe.h) and before the CQE. The caller has loaded
-	 * `completed` before all three (gdk_fold()). */
+	/* The loads come in this order: `completed` (by the caller; gdk_fold() says why), `rung`,
+	 * then `uneven` (see wqe.h) and the CQE. This acquire orders `rung` before the last two. */
 	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
 	uint64_t at = need - 1 + rsvd, reached = done, ahead = (rung - need) / 2;
 
@@ -418,8 +418,9 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 }
 
 /* For a QP that has ended: returns the index of the WQE that failed, or of the first WQE that is
- * not complete if the failed one is not known (abort, time limit, a flush in a collapsed CQ). All
- * CQEs from the first failed WQE on are errors, so the loop goes back to the first of these. */
+ * not complete if the failed one is not known (abort, time limit, a flush in a collapsed CQ). Every
+ * CQE from the first failed WQE on is an error. `error_ci` may be that of a later one, so the loop
+ * steps back while the CQE before is an error as well. */
 GDK_FN uint64_t gdk_state_error_wqe(const struct gdk_qp_state *st)
 {
 	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
