@@ -9,7 +9,7 @@ usage: eth_samples_peer.py LINK send DATAGRAMS
   LINK   a vxlan device of the kernel, or OWN,NIC: the IPv4 addresses of this end and of the
          software NIC, for VXLAN packets (RFC 7348) of a UDP socket, which needs no privilege
 listen prints "listens" when it is ready, and "enough" after FRAMES frames. When no frame has come
-for a second it prints the times, in ns, at which the first frame of each burst came, and then four
+for 5 s it prints the times, in ns, at which the first frame of each burst came, and then four
 numbers: frames, those with other contents, different frames, frames that came twice."""
 import collections
 import pathlib
@@ -96,7 +96,7 @@ def listen(link, enough, size, numbered):
         now = time.time_ns()
         if frame[:14] != HEADER:
             continue
-        link.socket.settimeout(1)
+        link.socket.settimeout(5)
         number = contents(frame, size, numbered)
         if number is None:
             wrong += 1
