@@ -3,6 +3,7 @@
 /* The environment of the software NIC in a fuzzer (see stage.h). Functions named
  * __wrap_* replace those of libc and of the NIC. */
 #include <errno.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,10 +12,12 @@
 #include "../softnic/eth.h"
 #include "stage.h"
 
-#define START_NS 1000000000ull
-#define PASS_NS	 1000u
-#define ARRIVALS 32u
-#define DATAGRAM 10240u
+#define START_NS     1000000000ull
+#define PASS_NS	     1000u
+#define ARRIVALS     32u
+#define DATAGRAM     10240u
+#define MESSAGE	     65507u /* bytes of one UDP message */
+#define SEGMENTS_MAX 64u    /* datagrams of one message (Linux 6.1, include/linux/udp.h) */
 
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
 int __wrap_pthread_timedjoin_np(pthread_t t, void **ret, const struct timespec *until);
@@ -169,12 +172,29 @@ int __wrap_bind(int fd, const struct sockaddr *at, socklen_t len)
 	return 0;
 }
 
+/* Bytes of each datagram of a message: those of UDP_SEGMENT, or len without it. */
+static size_t segment_of(const struct msghdr *h, size_t len)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(h);
+	uint16_t size;
+
+	if (!c)
+		return len;
+	if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_SEGMENT ||
+	    c->cmsg_len != CMSG_LEN(sizeof(size)))
+		abort();
+	memcpy(&size, CMSG_DATA(c), sizeof(size));
+	if (!size || (len + size - 1) / size > SEGMENTS_MAX)
+		abort();
+	return size;
+}
+
 /* Reads the packets as the kernel would, so that a sanitizer detects bad buffers. */
 int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
-	uint8_t bytes[DATAGRAM];
+	static uint8_t bytes[MESSAGE];
+	size_t k, len, at, size;
 	unsigned int i;
-	size_t k, len;
 
 	(void)flags;
 	for (i = 0; i < n; i++) {
@@ -185,8 +205,11 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 				abort();
 			memcpy(bytes + len, h->msg_iov[k].iov_base, h->msg_iov[k].iov_len);
 		}
-		if (fuzz_vxlan_sent && is_vxlan(fd))
-			fuzz_vxlan_sent(h->msg_name, bytes, len);
+		if (!fuzz_vxlan_sent || !is_vxlan(fd))
+			continue;
+		size = segment_of(h, len);
+		for (at = 0; at < len; at += size)
+			fuzz_vxlan_sent(h->msg_name, bytes + at, len - at < size ? len - at : size);
 	}
 	return (int)n;
 }
