@@ -49,7 +49,7 @@ scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many
 	${GDAKI_NVSHMEM:+tests/consumers/nvshmem_host.sh} ${GDAKI_DOCA_SAMPLES:+tests/consumers/doca_samples.sh tests/consumers/eth_samples.sh
 	tests/consumers/packet_processing.sh}
 	${GDAKI_NIXL:+tests/consumers/nixl.sh tests/consumers/nixl_cpu.sh} ${GDAKI_NIXL_RDMA:+tests/consumers/nixl_rdma.sh} ${GDAKI_HOLOSCAN:+tests/consumers/holoscan.sh}
-	${GDAKI_HOLOHUB:+tests/consumers/holohub.sh} ${GDAKI_AERIAL:+tests/consumers/aerial.sh tests/consumers/aerial_send.sh}
+	${GDAKI_HOLOHUB:+tests/consumers/holohub.sh} ${GDAKI_AERIAL:+tests/consumers/aerial.sh tests/consumers/aerial_send.sh tests/consumers/aerial_recv.sh}
 	${GDAKI_UCX:+tests/consumers/ucx_gdaki.sh tests/consumers/ucx_host.sh}"
 # Programs whose threads poll, the longest first, then the others of thread.
 polling="thread/kernels_32 thread/kernels_1 thread/eth_kernels_32 thread/eth_kernels_1 test_doca_eth_scopes test_e2e_share test_e2e_wrap test_qp_mixed"
@@ -196,7 +196,7 @@ run() { # name
 		;;
 	tests/consumers/holoscan.sh) limit 300 "$1" "$GDAKI_HOLOSCAN" ;;
 	tests/consumers/holohub.sh) limit 300 "$1" "$GDAKI_HOLOHUB" ;;
-	tests/consumers/aerial.sh | tests/consumers/aerial_send.sh) limit 300 "$1" "$GDAKI_AERIAL" ;;
+	tests/consumers/aerial.sh | tests/consumers/aerial_send.sh | tests/consumers/aerial_recv.sh) limit 300 "$1" "$GDAKI_AERIAL" ;;
 	tests/consumers/dpdk.sh) limit 300 "$1" "$GDAKI_DPDK" ;;
 	tests/consumers/peer.sh) limit 300 "$1" "$GDAKI_PEER" ;;
 	tests/consumers/host.sh)

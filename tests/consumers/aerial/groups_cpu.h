@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * For g++: what Aerial's send kernels use of CUDA in addition to cudart_cpu.h. Replaces
+ * For g++: what Aerial's kernels use of CUDA in addition to cudart_cpu.h. Replaces
  * cooperative_groups.h and cuda/std/array. The kernels use shared memory, so the blocks of a grid
  * must run in turn.
  */

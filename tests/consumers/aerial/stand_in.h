@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * What the send kernels and the queues of Aerial's front-haul driver need of its other parts, of
+ * What Aerial's kernels and the queues of its front-haul driver need of its other parts, of
  * DPDK and of fmt. Included before everything else.
  */
 #ifndef AERIAL_STAND_IN_H
