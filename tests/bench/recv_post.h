@@ -17,15 +17,26 @@ RECV_FN struct doca_gpu_dev_verbs_addr recv_addr(uint64_t addr)
 	return a;
 }
 
-/* Whether a CQE is that of receive `ticket`. If other threads complete a whole lap of the ring
- * before this thread reads the CQE, it is that of a later lap. */
+/*
+ * Whether a CQE is that of receive `ticket`, or, if other threads complete whole laps of the ring
+ * before this thread reads it, that of a later lap. A CQE has the low 16 bits of its index. begun:
+ * as in struct recv_job; the CQE is then the newest one below *begun that has these bits, so that
+ * the thread may stop for longer than it takes to complete 32768 receives.
+ */
 RECV_FN int recv_is_cqe(const struct doca_gpu_dev_verbs_qp *qp, uint64_t ticket,
-			const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
+			const uint64_t *begun, const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
 				       GDK_SCOPE_SYS);
-	const int16_t later = (int16_t)((post_swap32(word) >> 16) - (uint32_t)ticket);
+	const uint16_t low = (uint16_t)(post_swap32(word) >> 16);
+	int64_t later = (int16_t)(low - (uint16_t)ticket);
+	uint64_t last;
 
+	if (begun) {
+		gdk_fence_acq(GDK_SCOPE_GPU); /* the CQE, then *begun, which rose before it */
+		last = gdk_ld64(begun, GDK_SCOPE_GPU) - 1;
+		later = (int64_t)(last - (uint16_t)((uint16_t)last - low) - ticket);
+	}
 	return later >= 0 && !((uint32_t)later & (gdk_ldc32(&qp->rq_wqe_num) - 1));
 }
 
@@ -39,7 +50,7 @@ RECV_FN int recv_follows(const struct doca_gpu_dev_verbs_qp *qp, uint64_t ticket
 
 	if (!begun || gdk_ld64(begun, GDK_SCOPE_GPU) <= ticket)
 		return 0;
-	while (!recv_is_cqe(qp, ticket, cqe)) {
+	while (!recv_is_cqe(qp, ticket, begun, cqe)) {
 		if (gdk_now_ns() - start > RECV_WAIT_NS)
 			return 0;
 		gdk_relax(spins++);
@@ -56,7 +67,9 @@ RECV_FN uint32_t recv_check(struct doca_gpu_dev_verbs_qp *qp, uint64_t ticket, u
 {
 	if (gdk_recv_wait(qp, ticket, recv_addr(0), DOCA_GPUNETIO_VERBS_MCST_DISABLED, mode, cqe))
 		return RECV_BAD_STATUS;
-	if (!recv_is_cqe(qp, ticket, *cqe) && !recv_follows(qp, ticket, begun, *cqe))
+	/* Without `begun` first: its fence would be in the measured time. */
+	if (!recv_is_cqe(qp, ticket, NULL, *cqe) && !recv_is_cqe(qp, ticket, begun, *cqe) &&
+	    !recv_follows(qp, ticket, begun, *cqe))
 		return RECV_BAD_CQE;
 	return gdk_cqe_bytes(*cqe) != bytes ? RECV_BAD_CQE : 0;
 }
