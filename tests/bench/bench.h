@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +65,37 @@ static inline void send_bytes(int fd, const void *buf, size_t len)
 static inline void receive_bytes(int fd, void *buf, size_t len)
 {
 	REQUIRE(read(fd, buf, len) == (ssize_t)len); /* short messages arrive as a whole */
+}
+
+/* Starts this program again through softnic-run, with options that end with NULL. Its arguments are
+ * `role` and two numbers. */
+static inline pid_t start_on_nic(const char *const *options, const char *role, int a, int b)
+{
+	char self[4096], runner[4200], fds[2][12];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *args[16] = { runner };
+	pid_t pid = fork();
+	int n = 1;
+
+	REQUIRE(len > 0 && pid >= 0);
+	if (pid)
+		return pid;
+	self[len] = 0;
+	snprintf(runner, sizeof(runner), "%s", self);
+	strcpy(strrchr(runner, '/'), "/../bin/softnic-run");
+	snprintf(fds[0], sizeof(fds[0]), "%d", a);
+	snprintf(fds[1], sizeof(fds[1]), "%d", b);
+	while (*options) {
+		REQUIRE(n < 10);
+		args[n++] = *options++;
+	}
+	args[n++] = "--";
+	args[n++] = self;
+	args[n++] = role;
+	args[n++] = fds[0];
+	args[n++] = fds[1];
+	execv(runner, (char *const *)args);
+	_exit(127);
 }
 
 /* Yields the CPU on machines with few cores, after a poll without result. */

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../lib/raw_port.h"
 #include "bench.h"
 
 #define BYTES  1500u
@@ -47,15 +48,11 @@ static void port_open(struct port *p)
 						  .max_send_sge = 1,
 						  .max_recv_sge = 1 },
 					 .qp_type = IBV_QPT_RAW_PACKET };
-	union ibv_gid gid;
 
 	REQUIRE(list && list[0]);
 	REQUIRE(p->ctx = ibv_open_device(list[0]));
 	ibv_free_device_list(list);
-	REQUIRE(!ibv_query_gid(p->ctx, 1, 0, &gid));
-	p->mac[0] = gid.raw[8] ^ 2;
-	memcpy(p->mac + 1, gid.raw + 9, 2);
-	memcpy(p->mac + 3, gid.raw + 13, 3);
+	REQUIRE(!raw_port_mac(p->ctx, p->mac));
 	REQUIRE(p->pd = ibv_alloc_pd(p->ctx));
 	REQUIRE(!posix_memalign((void **)&p->mem, 4096, SLOTS * BYTES));
 	memset(p->mem, 0, SLOTS * BYTES);
@@ -150,24 +147,6 @@ static void post_slots(struct port *p, uint32_t first, uint32_t n)
 	REQUIRE(!ibv_post_recv(p->qp, wr, &bad));
 }
 
-static struct ibv_flow *add_flow(struct port *p)
-{
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} f = { .attr = { .type = IBV_FLOW_ATTR_NORMAL,
-			  .size = sizeof(f),
-			  .num_of_specs = 1,
-			  .port = 1 },
-		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof(f.eth) } };
-	struct ibv_flow *flow;
-
-	memcpy(f.eth.val.dst_mac, p->mac, 6);
-	memset(f.eth.mask.dst_mac, 0xff, 6);
-	REQUIRE(flow = ibv_create_flow(p->qp, &f.attr));
-	return flow;
-}
-
 static void receive_frames(struct port *p, int peer)
 {
 	struct ibv_wc wc[BATCH];
@@ -204,7 +183,7 @@ static void role(int peer, int report)
 	} else {
 		for (uint32_t i = 0; i < SLOTS; i += BATCH)
 			post_slots(&p, i, BATCH);
-		flow = add_flow(&p);
+		REQUIRE(flow = raw_flow_try(p.qp, p.mac));
 		send_bytes(peer, p.mac, sizeof(p.mac));
 		receive_frames(&p, peer);
 		REQUIRE(!ibv_destroy_flow(flow));
@@ -212,33 +191,16 @@ static void role(int peer, int report)
 	port_close(&p);
 }
 
-static pid_t start(int peer, int report)
-{
-	char self[4096], runner[4200], fds[2][12];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	pid_t pid = fork();
-
-	REQUIRE(n > 0 && pid >= 0);
-	if (pid)
-		return pid;
-	self[n] = 0;
-	snprintf(runner, sizeof(runner), "%s", self);
-	strcpy(strrchr(runner, '/'), "/../bin/softnic-run");
-	snprintf(fds[0], sizeof(fds[0]), "%d", peer);
-	snprintf(fds[1], sizeof(fds[1]), "%d", report);
-	execl(runner, runner, "--strict", "--eth-pause", "--", self, fds[0], fds[1], (char *)NULL);
-	_exit(127);
-}
-
 static double pair_rate(void)
 {
+	static const char *const options[] = { "--strict", "--eth-pause", NULL };
 	int between[2], out[2], status[2];
 	pid_t pid[2];
 	double rate;
 
 	REQUIRE(!pipe(out) && !socketpair(AF_UNIX, SOCK_STREAM, 0, between));
-	pid[0] = start(between[0], -1);
-	pid[1] = start(between[1], out[1]);
+	pid[0] = start_on_nic(options, "pair", between[0], -1);
+	pid[1] = start_on_nic(options, "pair", between[1], out[1]);
 	close(between[0]);
 	close(between[1]);
 	close(out[1]);
@@ -263,8 +225,8 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(LIMIT_S);
-	if (argc == 3)
-		return role(atoi(argv[1]), atoi(argv[2])), 0;
+	if (argc == 4)
+		return role(atoi(argv[2]), atoi(argv[3])), 0;
 	for (int i = 0; i < RUNS; i++) {
 		series_add(&udp, udp_loop_rate(BYTES));
 		series_add(&nic, pair_rate());

@@ -265,24 +265,7 @@ static void pair_role(const int fd[2])
 
 /* ---- a round ---- */
 
-/* Starts this program again through softnic-run. */
-static pid_t start(const char *role, int a, int b)
-{
-	char self[4096], runner[4200], fds[2][12];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	pid_t pid = fork();
-
-	REQUIRE(n > 0 && pid >= 0);
-	if (pid)
-		return pid;
-	self[n] = 0;
-	snprintf(runner, sizeof(runner), "%s", self);
-	strcpy(strrchr(runner, '/'), "/../bin/softnic-run");
-	snprintf(fds[0], sizeof(fds[0]), "%d", a);
-	snprintf(fds[1], sizeof(fds[1]), "%d", b);
-	execl(runner, runner, "--", self, role, fds[0], fds[1], (char *)NULL);
-	_exit(127);
-}
+static const char *const no_options[] = { NULL };
 
 static void ended_well(pid_t pid)
 {
@@ -298,7 +281,7 @@ static struct report run_loop(void)
 	pid_t pid;
 
 	REQUIRE(!pipe(out));
-	pid = start("loop", out[1], -1);
+	pid = start_on_nic(no_options, "loop", out[1], -1);
 	close(out[1]);
 	receive_bytes(out[0], &r, sizeof(r));
 	close(out[0]);
@@ -313,8 +296,8 @@ static struct report run_pair(void)
 	struct report r;
 
 	REQUIRE(!pipe(out) && !socketpair(AF_UNIX, SOCK_STREAM, 0, between));
-	server = start("pair", between[0], -1);
-	client = start("pair", between[1], out[1]);
+	server = start_on_nic(no_options, "pair", between[0], -1);
+	client = start_on_nic(no_options, "pair", between[1], out[1]);
 	close(between[0]);
 	close(between[1]);
 	close(out[1]);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "raw_port.h"
 #include "vb.h"
 
 static inline bool raw_allowed(void)
@@ -94,21 +95,8 @@ static inline void raw_ready(struct ibv_qp *qp)
 /* Sends frames with this destination to a QP. */
 static inline struct ibv_flow *raw_flow(struct ibv_qp *qp, const uint8_t dmac[6])
 {
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} rule = {
-		.attr = { .type = IBV_FLOW_ATTR_NORMAL,
-			  .size = sizeof(rule),
-			  .num_of_specs = 1,
-			  .port = 1 },
-		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth) },
-	};
-	struct ibv_flow *flow;
+	struct ibv_flow *flow = raw_flow_try(qp, dmac);
 
-	memcpy(rule.eth.val.dst_mac, dmac, 6);
-	memset(rule.eth.mask.dst_mac, 0xff, 6);
-	flow = ibv_create_flow(qp, &rule.attr);
 	cr_assert(flow, "flow rule: %s", strerror(errno));
 	return flow;
 }

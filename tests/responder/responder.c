@@ -19,6 +19,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "../lib/raw_port.h"
 #include "responder.h"
 
 #define SLOTS	   256u
@@ -50,18 +51,6 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* The MAC of the port, from its link-local GID (RFC 4291, appendix A). */
-static void port_mac(struct port *p, uint8_t mac[6])
-{
-	union ibv_gid gid;
-
-	if (ibv_query_gid(p->ctx, 1, 0, &gid))
-		die("ibv_query_gid");
-	mac[0] = gid.raw[8] ^ 2;
-	memcpy(mac + 1, gid.raw + 9, 2);
-	memcpy(mac + 3, gid.raw + 13, 3);
-}
-
 static void post_receive(struct port *p, uint32_t slot)
 {
 	struct ibv_sge sge = { (uintptr_t)p->memory + RECEIVE(slot), FRAME_MAX, p->mr->lkey };
@@ -84,26 +73,6 @@ static void post_send(struct port *p, uint32_t len, bool hw)
 	if (ibv_post_send(p->qp, &wr, &bad))
 		die("ibv_post_send");
 	p->sent++;
-}
-
-static struct ibv_flow *add_flow(struct port *p, const uint8_t mac[6])
-{
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} f = { .attr = { .type = IBV_FLOW_ATTR_NORMAL,
-			  .size = sizeof(f),
-			  .num_of_specs = 1,
-			  .port = 1 },
-		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof(f.eth) } };
-	struct ibv_flow *flow;
-
-	memcpy(f.eth.val.dst_mac, mac, 6);
-	memset(f.eth.mask.dst_mac, 0xff, 6);
-	flow = ibv_create_flow(p->qp, &f.attr);
-	if (!flow)
-		die("ibv_create_flow");
-	return flow;
 }
 
 static void modify(struct port *p, enum ibv_qp_state state, int mask)
@@ -153,9 +122,12 @@ static void open_queues(struct port *p)
 		post_receive(p, i);
 	modify(p, IBV_QPS_RTR, 0);
 	modify(p, IBV_QPS_RTS, 0);
-	port_mac(p, mac);
-	p->flows[0] = add_flow(p, mac);
-	p->flows[1] = add_flow(p, all);
+	if (raw_port_mac(p->ctx, mac))
+		die("ibv_query_gid");
+	p->flows[0] = raw_flow_try(p->qp, mac);
+	p->flows[1] = raw_flow_try(p->qp, all);
+	if (!p->flows[0] || !p->flows[1])
+		die("ibv_create_flow");
 }
 
 static void close_port(struct port *p)
@@ -219,7 +191,8 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
 	open_device(&p);
-	port_mac(&p, a.host.mac);
+	if (raw_port_mac(p.ctx, a.host.mac))
+		die("ibv_query_gid");
 	open_queues(&p);
 	printf("responder: ready\n");
 	fflush(stdout);

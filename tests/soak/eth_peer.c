@@ -18,6 +18,8 @@
 
 #include <infiniband/verbs.h>
 
+#include "../lib/raw_port.h"
+
 #define HEAD	  14u /* addresses and EtherType */
 #define MIN_FRAME 64u
 #define MAX_FRAME 9200u
@@ -109,15 +111,11 @@ static void open_port(struct port *p)
 						  .max_recv_sge = 1 },
 					 .qp_type = IBV_QPT_RAW_PACKET };
 	size_t bytes = (size_t)(p->slots > SEND_MAX ? p->slots : SEND_MAX) * MAX_FRAME;
-	union ibv_gid gid;
 
 	p->ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
-	if (!p->ctx || ibv_query_gid(p->ctx, 1, 0, &gid))
+	if (!p->ctx || raw_port_mac(p->ctx, p->mac))
 		die("no RDMA device");
 	ibv_free_device_list(list);
-	p->mac[0] = gid.raw[8] ^ 2;
-	memcpy(p->mac + 1, gid.raw + 9, 2);
-	memcpy(p->mac + 3, gid.raw + 13, 3);
 	p->pd = ibv_alloc_pd(p->ctx);
 	p->cq = ibv_create_cq(p->ctx, 2 * SLOTS_MAX, NULL, NULL, 0);
 	p->memory = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
@@ -204,26 +202,6 @@ static void post_slot(struct port *p, uint32_t slot)
 		die("ibv_post_recv");
 }
 
-static struct ibv_flow *add_flow(struct port *p)
-{
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} f = { .attr = { .type = IBV_FLOW_ATTR_NORMAL,
-			  .size = sizeof(f),
-			  .num_of_specs = 1,
-			  .port = 1 },
-		.eth = { .type = IBV_FLOW_SPEC_ETH, .size = sizeof(f.eth) } };
-	struct ibv_flow *flow;
-
-	memcpy(f.eth.val.dst_mac, p->mac, 6);
-	memset(f.eth.mask.dst_mac, 0xff, 6);
-	flow = ibv_create_flow(p->qp, &f.attr);
-	if (!flow)
-		die("ibv_create_flow");
-	return flow;
-}
-
 struct tally {
 	uint64_t received, wrong, twice, late, highest;
 	uint64_t frames;
@@ -257,7 +235,9 @@ static int receive_frames(struct port *p, uint64_t frames, long pause_us)
 
 	for (i = 0; i < p->slots; i++)
 		post_slot(p, i);
-	flow = add_flow(p);
+	flow = raw_flow_try(p->qp, p->mac);
+	if (!flow)
+		die("ibv_create_flow");
 	printf("eth_peer: MAC %02x:%02x:%02x:%02x:%02x:%02x\n", p->mac[0], p->mac[1], p->mac[2],
 	       p->mac[3], p->mac[4], p->mac[5]);
 	fflush(stdout);
