@@ -18,15 +18,7 @@
 set -u
 checkout=$(cd "${1:-/nonexistent}" 2>/dev/null && pwd)
 cd "$(dirname "$0")/../.." || exit 2
-B=${B:-build}
-cuda=${CUDA_HOME:-/usr/local/cuda}
-NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
 name=holohub.sh
-bad=0
-objects=$(mktemp -d)
-trap 'rm -rf "$objects"' EXIT
-# shellcheck source=tests/lib/cpu_cuda.sh
-. tests/lib/cpu_cuda.sh
 # shellcheck source=tests/lib/eth_driver.sh
 . tests/lib/eth_driver.sh
 operator=operators/advanced_network

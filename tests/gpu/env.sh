@@ -40,6 +40,16 @@ use_debs() {
 	export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
 
+# To be called after use_debs. Prints the GPU, and builds the libraries and the software NIC, without
+# the kernels of the examples, in $B.
+build_nic() {
+	nvidia-smi --query-gpu=name,driver_version,pci.bus_id --format=csv,noheader -i 0 || exit 1
+	make -j"$(nproc)" NVCC= B="$B" libs "$B/bin/softnic-run" "$B/lib/libsoftnic.so" >"$DIR/log" 2>&1 || {
+		tail -n 20 "$DIR/log"
+		exit 1
+	}
+}
+
 # To be called after use_debs. Sets MPICC, and MPIRUN to the command that starts the ranks: those of
 # the machine, or of the packages. Returns 1 if there are none.
 use_mpi() {

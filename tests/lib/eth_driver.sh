@@ -3,11 +3,19 @@
 # Copyright (c) gdaki authors
 #
 # Functions for scripts that run kernels of another project on Ethernet queues, with a driver of
-# tests/consumers. The including script runs at the top of the repository, includes cpu_cuda.sh and
-# sets name (its own, for messages), B, NVCC, cuda (CUDA's folder) and objects (a folder).
+# tests/consumers. The including script runs at the top of the repository and sets name (its own, for
+# messages) and checkout. Sets objects to a folder that is removed at the end, and bad to 0.
 # shellcheck disable=SC2154 # the including script's variables
-# shellcheck disable=SC2034 # the including script reads checkout
+# shellcheck disable=SC2034 # the including script reads checkout and bad
 
+B=${B:-build}
+cuda=${CUDA_HOME:-/usr/local/cuda}
+NVCC=${NVCC-$(command -v "$cuda/bin/nvcc")}
+bad=0
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
+# shellcheck source=tests/lib/cpu_cuda.sh
+. tests/lib/cpu_cuda.sh
 # shellcheck disable=SC2034 # env.sh reads it
 DIR=$objects
 # shellcheck source=tests/gpu/env.sh
