@@ -16,7 +16,7 @@ short=${1:-} bad=0 passed=0 skipped=0
 
 complain() { # text, file to show
 	echo "models.sh: $1"
-	[ -z "${2:-}" ] || tail -n 15 "$2" | sed 's/^/    /'
+	[ -z "${2:-}" ] || tail -n 80 "$2" | sed 's/^/    /'
 	bad=1
 }
 

@@ -15,9 +15,9 @@
 
 Test(e2e_peer_death, waiter_ends_with_retry_exceeded)
 {
-	/* The ACK timeout is 4.096 us << 14 = 67 ms, and each packet is sent up to 8 times: the
-	 * peer answers in time even if both processors are busy. */
-	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
+	/* The ACK timeout is 4.096 us << 16 = 0.27 s, and each packet is sent up to 8 times: the
+	 * peer answers in time even if other processes use both processors. */
+	struct e2e_path path = { .ack_timeout = 16, .retry_cnt = 7 };
 	struct doca_gpu_verbs_qp_error_info info;
 	doca_gpu_dev_verbs_ticket_t t;
 	struct e2e_peer peer;
