@@ -55,10 +55,9 @@ GDK_FN int gdk_cqe_arrived(const struct gdk_qp_state *st, uint64_t at, struct gd
 }
 
 /*
- * Extends the 16-bit counter of a CQE to the index of its slot: among the 65536 slots below `rung`,
- * the one whose index has these low 16 bits. `rung` is stored before the doorbell and loaded after
- * the CQE, so it is above the index. The caller ensures that the distance is less than 65536.
- * Returns 0 if `rung` is not high enough.
+ * Extends the 16-bit counter of a CQE to the index of its slot: the highest index below `rung` that
+ * has these low 16 bits. `rung` must be loaded after the CQE, so that it is above the index of the
+ * slot, and be at most 65536 above it. Returns 0 if there is no such index.
  */
 GDK_FN int gdk_counter_extend(uint64_t rung, uint16_t counter, uint64_t *index)
 {

@@ -95,8 +95,8 @@ GDK_FN void gdk_vouch(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t 
 		gdk_mark_ready(qp, from, pi - 1, mode, DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO);
 }
 
-/* Has all slots below pi rung: now, or when the last of them is published. In exclusive use the
- * caller has written all of them, and all are rung now. */
+/* Requests the doorbell for all slots below pi. They are rung now, or when the last of them is
+ * published. In exclusive use the caller has written all of them, and they are rung now. */
 GDK_FN void gdk_submit(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);
@@ -135,8 +135,8 @@ GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mod
 
 /*
  * Exclusive use: returns 1, and publishes slot pi - 1, if this slot alone is to be rung and the
- * queue pair has a BlueFlame register. The caller then stores DBREC and register. One thread needs
- * no fence between the two (ring_dev.h); gdk_submit_bf_warp() has one.
+ * queue pair has a BlueFlame register. The caller then stores DBREC and register. If one thread
+ * stores both, it needs no fence between them (ring_dev.h).
  */
 GDK_FN int gdk_bf_own(struct gdk_qp_state *st, uint64_t pi)
 {
@@ -169,8 +169,9 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 	rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
 	if (left >= GDK_LEFT_OWN) {
 		gdk_plain_clear(st);
-		/* Exclusive use has no fence between DBREC and register: the NIC may have received
-		 * the last doorbell first, and read an old DBREC. So that doorbell is repeated. */
+		/* Exclusive use has no fence between DBREC and register. So the NIC may have
+		 * received the last store of the register before the DBREC was visible. That
+		 * doorbell is therefore repeated. */
 		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
 	}
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||
@@ -193,8 +194,8 @@ GDK_FN void gdk_bf_end(struct gdk_qp_state *st, uint64_t pi)
 		(void)gdk_shared_slow(st, pi, 0, 0, GDK_SERVE);
 }
 
-/* As gdk_submit(), but rings by BlueFlame. wqe is a copy of the last WQE. On a GPU the copy must be
- * in shared memory; otherwise the doorbell is that of GPU_SM_DB. */
+/* As gdk_submit(), but rings by BlueFlame. wqe is a copy of the last WQE. If a GPU thread passes a
+ * copy that is not in shared memory, the doorbell is that of GPU_SM_DB instead. */
 GDK_FN void gdk_submit_bf(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, const void *wqe,
 			  struct gdk_how how)
 {
@@ -298,9 +299,9 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
 	gdk_note_doorbell(st);
 }
 
-/* Returns the index of the slot after a WQE. The WQE contains the low 16 bits of its own index;
- * `rung` gives the others, because the WQE is at most one lap above it. If the WQE is below `rung`,
- * the function returns `rung`. */
+/* Returns the index after that of a WQE of one slot. The WQE contains the low 16 bits of its index.
+ * The upper bits follow from `rung`, because the index is at most one lap above `rung`. Returns
+ * `rung` if the index is below `rung`. */
 GDK_FN uint64_t gdk_wqe_end(struct gdk_qp_state *st, const void *wqe)
 {
 	const uint32_t first = gdk_any_ld32((const uint32_t *)wqe, GDK_SCOPE_GPU);

@@ -118,9 +118,9 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 			DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE);
 }
 
-/* Checks what follows the control segment in an Ethernet send queue. This is the Ethernet segment
- * of a send, in which inline header and segmentation must not be used, or the time of a WAIT, whose
- * condition must be 5. */
+/* Checks the segment after the control segment in an Ethernet send queue. Of a send it is the
+ * Ethernet segment, which must have no inline header and no segmentation. Of a WAIT it contains the
+ * time to wait for; its condition must be 5. */
 GDK_FN void gdk_debug_eth(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
@@ -254,8 +254,8 @@ GDK_SLOW_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64
 	return 0;
 }
 
-/* As gdk_debug_refuses(), for the slots from `rung` to `to`. Functions of by_hand_dev.h call it,
- * because their callers ring by themselves. */
+/* As gdk_debug_refuses(), for the slots from `rung` to to - 1. The functions of by_hand_dev.h that
+ * store DBREC or register call it. */
 GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 {
 	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);

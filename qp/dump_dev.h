@@ -72,7 +72,7 @@ GDK_FN void gdk_view_ctrl(const struct gdk_wqe_view *v, struct gdk_wqe_ctrl *c)
 
 /* Layout of the WQEs of an opcode. `fixed`, ds_min and ds_max count segments. */
 struct gdk_wqe_shape {
-	uint8_t fixed; /* segments before the data; 0: the opcode is not used in these queues */
+	uint8_t fixed; /* segments before the data; 0: no WQE of such a queue has this opcode */
 	uint8_t ds_min, ds_max;
 	uint8_t bytes; /* required length of the data in bytes; 0: any length */
 	uint8_t raddr; /* 1: segment 1 is a remote address */
@@ -84,8 +84,8 @@ struct gdk_wqe_shape {
 #define GDK_OPCODE_EMPW 0x29u
 
 /* Returns the layout of a WQE in an Ethernet send queue, by opcode. A send has an Ethernet segment
- * after the control segment, and then the data of the packets. A WAIT has two segments, with the
- * time to wait for. */
+ * after the control segment, and then the data of the packets. A WAIT has two segments after the
+ * control segment; they contain the time to wait for. */
 GDK_FN struct gdk_wqe_shape gdk_eth_shape_of(uint32_t opcode)
 {
 	const struct gdk_wqe_shape none = { 0, 0, 0, 0, 0, 0 }, nop = { 63, 1, 63, 0, 0, 0 },

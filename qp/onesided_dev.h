@@ -159,10 +159,11 @@ GDK_FN int gdk_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t idx, gdk_mod
 	return idx < depth ? gdk_qp_status(qp) : gdk_wait(qp, idx - depth, mode);
 }
 
-/* Advances *index, which belongs to the caller: waits until it is `from`, then stores `to`. In
- * scope THREAD it stores without waiting. A thread that loads a value above `from`, and then
- * executes an acquire fence, sees the earlier writes of this caller and of all callers that
- * advanced the index before it. Returns 0, or -ETIMEDOUT after 60 s; *index is then unchanged. */
+/* Advances *index, a variable of the program: waits until its value is `from`, and then stores
+ * `to`. In scope THREAD it stores without waiting. A thread that loads a value above `from`, and
+ * then executes an acquire fence, sees what this caller, and all callers that advanced the index
+ * earlier, wrote before their calls. Returns 0, or -ETIMEDOUT after 60 s; *index is then unchanged.
+ */
 GDK_FN int gdk_index_advance(uint64_t *index, uint64_t from, uint64_t to, int scope)
 {
 	const uint64_t start = gdk_now_ns();

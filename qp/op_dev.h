@@ -124,8 +124,8 @@ GDK_FN int gdk_move_is_send(const struct gdk_op_move *m)
 	return m->kind == GDK_MOVE_SEND || m->kind == GDK_MOVE_SEND_IMM;
 }
 
-/* Returns the number of pieces. A transfer of 0 bytes has one piece, a NOP, because the slot of the
- * NOP is the ticket. GDK_MOVE_NONE has no piece, because the ticket is the slot of the tail. */
+/* Returns the number of pieces. A transfer of 0 bytes has one piece, a NOP: every operation needs a
+ * slot for its ticket. GDK_MOVE_NONE has no piece; the slot of its tail is the ticket. */
 GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 {
 	const uint64_t step = gdk_move_step(m);
@@ -219,9 +219,9 @@ GDK_FN int gdk_group_any(int pred, gdk_exec_t exec)
 
 /* ---- rare operations ---- */
 
-/* Posts one WQE in exclusive use. The function is made small rather than fast: it calls other
- * functions for most of its work, and the rest is inlined into every operation. Stores the index of
- * the WQE's slot in *ticket. Returns 0 or the status that ended the QP. */
+/* Posts one WQE in exclusive use. The function is inlined into every operation, so it is small
+ * rather than fast: it calls functions for most of its work. Stores the index of the WQE's slot in
+ * *ticket. Returns 0 or the status that ended the QP. */
 GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one *one,
 			  doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
 {
@@ -236,7 +236,7 @@ GDK_FN int gdk_own_single(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_one
 	*ticket = p.base;
 	how.handler = gdk_handler_of(qp, how.handler);
 	err = gdk_own_make_plain(qp, &p, 1, how.handler, how.opt);
-	/* The values are loaded after the call, so that they occupy no registers during it. */
+	/* Loaded after gdk_own_make_plain(), so that it occupies no registers during that call. */
 	p.wqes = gdk_wqes_of_qp(qp);
 	gdk_own_prepare(qp, &p, how.opt);
 	if (err)
@@ -336,8 +336,8 @@ GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec
 
 /* Computes the first WQE of an operation without a tail. gdk_op_run() calls it before the branch
  * that depends on the state of *qp, so that the WQE is computed while the loads of this state are
- * in flight. The compiler also uses one base address for all these loads. For an operation with a
- * tail this would cost registers. */
+ * in flight. It also makes the compiler use one base address for these loads. For an operation with
+ * a tail this would cost registers. */
 GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const struct gdk_op *op)
 {
 	struct gdk_one one = gdk_move_one(&op->move, 0);
@@ -355,8 +355,8 @@ GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const stru
  * same `how`. Each thread has its own op, of the same kind, and gets its own ticket: the index of
  * its last WQE. The group makes one reservation and rings one doorbell. Rank 0 writes the dump of a
  * group once, behind the slots of all threads, and all threads get the ticket of the dump.
- * If gdk_op_differs() returns 1, or if the group needs more than gdk_op_most() slots, the threads
- * post one after the other instead, each WQE by itself.
+ * If a thread needs several WQEs (gdk_op_differs() has an exception), or if the group needs more
+ * than gdk_op_most() slots, the threads post one after the other instead, each WQE by itself.
  * Returns 0 or the status that ended the QP.
  */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
@@ -380,7 +380,7 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 
 	GDK_UNSET(one);
 	if (own) {
-		/* This path has one branch only; gdk_own_plain() describes why. */
+		/* There is one branch until the WQEs are written: see gdk_own_plain(). */
 		if (early)
 			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);

@@ -22,9 +22,10 @@ GDK_FN uint32_t gdk_own_bits(uint32_t depth, uint64_t last)
 	return gdk_odd_lap(depth, last) ? after : ~after;
 }
 
-/* Publishes the slots from `from` to end - 1, and stores end in `marked`. Unlike gdk_own_end(),
- * keeps the ready bits of other slots, because slots from end on may be published already. Clears
- * the token bits of the words: the caller owns the token, or takes it next. */
+/* Publishes the slots from `from` to end - 1, and stores `end` in `marked` (state.h). Unlike
+ * gdk_own_end(), keeps the ready bits of other slots, because slots from `end` on may be published
+ * already. Also clears the token bits of the words; no thread needs them, because the caller owns
+ * the token or takes it next. */
 GDK_FN void gdk_own_mark(struct gdk_qp_state *st, uint32_t depth, uint64_t from, uint64_t end)
 {
 	uint64_t *word;

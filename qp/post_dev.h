@@ -15,17 +15,18 @@
  *   has ended, fences need system
  *   scope, or the handler is GPU_SM_BF
  *   exclusive, a group                 gdk_own_reserve(), gdk_own_end(), inlined
- *   shared, the token is parked at     gdk_post_parked(), inlined: two additions without a result
- *   the first slot of the group        publish and take the token; doorbell; parks the token
+ *   shared, the token is parked at     gdk_post_parked(), inlined: an addition without a result
+ *   the first slot of the group        to each of two words publishes the slots and takes the
+ *                                      token; rings; parks the token
  *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, flips
  *                                      ready bits. If it then finds the token: as above
- *   shared, the ring is full, the      gdk_shared_slow() takes the token and serves (token_dev.h),
- *   token is left, or more slots are   and waits (wait_dev.h)
- *   published behind the group
+ *   shared, the ring is full, the      gdk_shared_slow() takes the token and serves it
+ *   token is left, or slots after the  (token_dev.h), and waits (wait_dev.h)
+ *   group are published
  *
- * Memory accesses cost more in a function that is called than in the caller's kernel, where the
- * compiler knows that all lanes use the same descriptor of memory. So common cases are short and
- * inlined, and all the rest is in few functions.
+ * Memory accesses cost more instructions in a function that is called than in code that is inlined
+ * into the caller's kernel. So common cases are short and inlined, and all the rest is in few
+ * functions.
  *
  * Costs on an H200 (tests/bench/post.sh): a fence 250 ns, an atomic operation or a load from the
  * second-level cache 150 to 250 ns, everything else together 100 ns. So an exclusive post has one
@@ -65,15 +66,17 @@ GDK_FN struct gdk_how gdk_how(gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t
 struct gdk_post {
 	struct gdk_qp_state *st;
 	struct gdk_wqes wqes;
-	uint64_t base;	 /* index of the group's first slot */
-	uint64_t idx;	 /* index of this thread's first slot */
-	uint32_t total;	 /* number of slots of the group */
-	uint32_t mask;	 /* lanes of the group; not used in BLOCK scope */
-	uint32_t rank;	 /* number of this thread in the group; 0 reserves and rings */
-	uint32_t left;	 /* exclusive: `left` of the state block */
-	uint32_t *word;	 /* exclusive: where the ready bits of the last slot are stored */
-	uint32_t bits;	 /* exclusive: the value to store there */
-	uint32_t parked; /* shared: 1 or 2 if the token is parked at base; 2: GPU scope suffices */
+	uint64_t base;	/* index of the group's first slot */
+	uint64_t idx;	/* index of this thread's first slot */
+	uint32_t total; /* number of slots of the group */
+	uint32_t mask;	/* lanes of the group; not used in BLOCK scope */
+	uint32_t rank;	/* number of this thread in the group; 0 reserves and rings */
+	uint32_t left;	/* exclusive: `left` of the state block */
+	uint32_t *word; /* exclusive: where the ready bits of the last slot are stored */
+	uint32_t bits;	/* exclusive: the value to store in *word */
+	/* shared: 0: the token is not parked at base; 1: it is; 2: it is, and fences need only GPU
+	 * scope */
+	uint32_t parked;
 	uint64_t doorbells; /* shared: `doorbells` of the state block */
 	struct gdk_db db;   /* exclusive */
 };
@@ -95,11 +98,12 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
-	/* Without the availability check, the slots must be below the plain end only if one
-	 * doorbell cannot announce the whole ring. Otherwise any plain end but 0 is enough. */
+	/* Without the availability check, and if one doorbell can announce the whole ring, the case
+	 * is plain unless the plain end is 0. */
 	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
-	/* The tested bits are always 0: the address of a slot is even, and the last byte of qpn8_be
-	 * is 0. The test keeps the compiler from moving their loads behind the branch. */
+	/* Adds two bits that are always 0 to the comparison below: bit 0 of the slot's address, and
+	 * the top bit of qpn8_be. So the compiler cannot move the loads of these values behind the
+	 * branch. */
 	at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
 	last |= (uint64_t)((uint32_t)at << 31 | (p->wqes.qpn8_be & 0x80000000u)) << 32;
 	return (last >= plain) | (!(opt & GDK_OPT_SKIP_DB) & (handler == GDK_BF));
@@ -148,7 +152,8 @@ GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post 
 	return err;
 }
 
-/* Stores the reserved index, and fills in word, bits and db of p, which gdk_own_end() needs. */
+/* Stores p->db.pi as the reserved index. Fills in what gdk_own_end() needs: word, bits, and the
+ * other members of db. */
 GDK_FN void gdk_own_prepare(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t opt)
 {
 	const uint32_t depth = p->wqes.mask + 1;
@@ -244,8 +249,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	parked = gdk_ld64(&st->parked, scope);
 	end = base + n;
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	/* The fast path has the limits of gdk_publish_parked(). It is not taken with BlueFlame, nor
-	 * if a CPU thread polls `rung`, which it stores before the fence. */
+	/* p->parked selects gdk_post_parked(), which has the limits of gdk_publish_parked(). It
+	 * stores `rung` before the fence, so it is not used if a CPU thread polls `rung`. It is not
+	 * used with BlueFlame either. */
 	flags = gdk_ldc32(&st->flags);
 	p->parked = 0;
 	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
@@ -259,16 +265,16 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 			base |= GDK_FAILED;
 		p->parked = 0;
 	}
-	gdk_fence_load_store(scope); /* as in gdk_own_reserve() */
+	gdk_fence_load_store(scope); /* orders the check for free slots before the WQEs */
 	return base;
 }
 
 /* Publishes n slots from idx on, where the token is parked, and takes the token. n is at most 32,
  * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
- * thread uses these bits until the token moves on, so additions without a result are enough. They
- * set the ready bits in an even lap and clear them in an odd one, and clear the token bit. The
- * halves of the first addend are computed separately; a negative lower half borrows 1 from the
- * upper one. */
+ * thread uses these bits until the token moves on, so additions without a result are enough. In an
+ * even lap an addition sets the ready bits, in an odd lap it clears them by a negative number. The
+ * first addition also clears the token bit, in the upper half of the word. Its halves are computed
+ * separately: if the lower one is negative, the upper one is 1 less. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {
@@ -286,11 +292,11 @@ GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t
 
 #define GDK_DBREC_POLLS 1000u /* about 100 us */
 
-/* Waits until the DBREC store of the previous holder is visible: our own store, which depends on
- * this load, then comes after it. The caller found the token at slot `from`, perhaps before the
- * previous holder's fence after that store (gdk_hand_over()). The DBREC can have another value only
- * if the program stores DBRECs itself, or names a handler other than the exported one; the wait
- * then ends after GDK_DBREC_POLLS. */
+/* Waits until the DBREC store of the previous holder is visible. The caller may have found the
+ * token, at slot `from`, before the fence that follows that store (gdk_hand_over()). Our own DBREC
+ * store depends on the load here, so it comes later. The expected value never comes if the program
+ * stores DBRECs itself, or names a handler other than the exported one. So the wait ends after
+ * GDK_DBREC_POLLS. */
 GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
 {
 	uint32_t i;
@@ -301,10 +307,11 @@ GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
 			return;
 }
 
-/* Returns 1 if the token may move on between DBREC and register. Not on CPU threads
- * (GDK_TOKEN_FIRST). Not if DBRECs may be in host memory, where the load in gdk_await_dbrec() would
- * take a microsecond; but in CTA scope a fence replaces this load. Not with BlueFlame: a late
- * doorbell could fall into the 64 bytes of the next holder's WQE. */
+/* Returns 1 if the token may move on between DBREC and register. It may not:
+ *   on CPU threads (GDK_TOKEN_FIRST);
+ *   if DBRECs may be in host memory, where the load in gdk_await_dbrec() would take a microsecond.
+ *   In CTA scope a fence replaces this load, so the token may move on;
+ *   with BlueFlame: our store of 8 bytes could come in the middle of the next holder's 64 bytes. */
 GDK_FN int gdk_token_first(gdk_handler_t handler, uint32_t flags, int scope)
 {
 	return GDK_TOKEN_FIRST && gdk_has_dbrec(handler) && !(flags & GDK_QPF_BLUEFLAME) &&
@@ -409,8 +416,8 @@ GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t
 			return left ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
 		if (scope != GDK_SCOPE_CTA && gdk_token_first(handler, flags, scope))
 			gdk_await_dbrec(&db, from);
-		/* The caller serves the token in these cases. If the slot behind ours is published,
-		 * one doorbell is then enough for all. */
+		/* In these cases the caller serves the token (gdk_serve()). If slot db.pi is
+		 * published, one doorbell then announces it together with our slots. */
 		if (what & GDK_NO_RING || flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ) ||
 		    gdk_word_shows(depth, db.pi, old) || gdk_debug_refuses(st, from, db.pi))
 			return from;
@@ -533,8 +540,9 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
  * Reserves `slots` slots for each thread of the group, and `extra` slots once, behind them. In
  * THREAD scope extra is 0. Returns 0, or the status that ended the QP; then no slot may be written,
  * and gdk_post_end() must not be called.
- * The threads of a warp or block wait for each other first. Otherwise a thread that still waits for
- * slots of its own would wait for the group's slots, too, and the group for this thread.
+ * The threads of a warp or block wait for each other first. Otherwise rank 0 could reserve while
+ * another thread is still in an earlier post of its own. That thread could then wait until slots of
+ * the group are complete, while the group waits for its WQE.
  */
 GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
 			  uint32_t extra, struct gdk_how how)

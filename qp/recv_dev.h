@@ -12,13 +12,14 @@
  *     receive WQE is also the index of its CQE.
  * A ticket is the index of a receive WQE.
  *
- * To offer a slot means to ring for it, so that the NIC may use it. To mark a slot ready means to
- * publish it (token_dev.h). gdk_rq_submit() offers the slots that are marked ready, up to the first
- * slot that is not. If its index is above all reserved slots, it first reserves the slots from
- * there up to its index and marks them ready: the caller has written them, now or in an earlier lap
- * of the ring. Neither a submit nor a wait offers a slot that is reserved and not marked. In
- * exclusive use gdk_recv() does, because each post of exclusive use rings all slots below it. So
- * the caller marks the slots that it has reserved before it calls gdk_recv().
+ * To offer a receive slot means to ring for it, so that the NIC may use it. To mark it ready means
+ * to publish it (slots_dev.h).
+ *   - gdk_rq_submit(pi) offers the slots below pi, up to the first slot that is not marked ready.
+ *     If pi is above the reserved index, the call first reserves the slots up to pi and marks them
+ *     ready; the caller has written them, now or in an earlier lap of the ring.
+ *   - A wait offers no slot that is not marked ready.
+ *   - gdk_recv() in exclusive use offers all slots below its own, as every post in exclusive use
+ *     does. Before this call, the caller must mark the slots ready that it has reserved.
  *
  * If a receive fails, or a wait for it ends with an error, the whole QP has ended, as after a
  * failed send. Waits for receives return the status that ended the QP.
@@ -126,9 +127,9 @@ GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode
 	return GDK_RARE(err && gdk_qp_status(rq)) ? gdk_rq_ended(qp, err) : err;
 }
 
-/* Marks the slots `from` to `to` ready. rq is the device struct of the receive queue. `marked`
- * (state.h) is set to 0 again, because a wait in exclusive use would offer all slots below
- * `marked`, also those that are not marked ready. */
+/* Marks the slots from `from` to `to`, both included, ready. rq: the device struct of the receive
+ * queue. In exclusive use gdk_mark_ready() stores to + 1 in `marked` (state.h), which means that
+ * all slots below are published. A receive slot below may not be ready, so `marked` is set to 0. */
 GDK_FN void gdk_rq_mark(const struct doca_gpu_dev_verbs_qp *rq, uint64_t from, uint64_t to,
 			gdk_mode_t mode)
 {
@@ -169,8 +170,8 @@ GDK_FN void gdk_rq_own_ring(struct gdk_qp_state *st, uint64_t pi)
 	(void)gdk_own_slow(st, end, 0, 0, GDK_RING | GDK_RING_ALL | GDK_OWN_TAKE);
 }
 
-/* Offers the slots below pi, up to the first slot that is not marked ready. The others are offered
- * later: see gdk_rq_submit(). */
+/* Rings for the slots below pi, up to the first slot that is not marked ready. gdk_rq_submit()
+ * describes when the others are rung. */
 GDK_FN void gdk_rq_ring(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mode)
 {
 	if (mode != GDK_EXCLUSIVE)
@@ -191,10 +192,10 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* The caller knows from a CQE or from a reservation that its slots are free. But this load
-	 * may return an old value of `rung`, from before the doorbell of those slots: `rung` is not
-	 * ordered before the DBREC, and this load is not ordered after the loads of the caller. So
-	 * the load is repeated before the call fails. */
+	/* The caller knows from a CQE or from a reservation that its slots are free, so they were
+	 * rung in the lap before. But this load may return `rung` from before that doorbell: `rung`
+	 * is not ordered before the DBREC, and this load is not ordered after the loads of the
+	 * caller. So the load is repeated before the call fails. */
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
 		if (polls == GDK_DBREC_POLLS)
@@ -334,8 +335,8 @@ GDK_FN __be32 gdk_cqe_imm(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 #define GDK_CQE_INLINE_32 4u /* bit of op_own: the CQE contains up to 32 bytes of data */
 #define GDK_CQE_INLINE_64 8u /* up to 64 bytes precede the CQE, in an entry of 128 bytes */
 
-/* Returns whether the NIC has put the data of the message into the CQ entry: into the CQE itself,
- * or into the first half of an entry of 128 bytes, whose second half is the CQE. */
+/* Returns 1 if the NIC has written the data of the message to the CQ entry: to the CQE itself, or
+ * to the first half of an entry of 128 bytes, whose second half is the CQE. */
 GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((const char *)cqe + 60),
@@ -344,7 +345,8 @@ GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	return (word >> 24 & (GDK_CQE_INLINE_32 | GDK_CQE_INLINE_64)) != 0;
 }
 
-/* Returns the address of the data of such a CQE. The data has gdk_cqe_bytes() bytes. */
+/* Returns the address of the data in the entry of a CQE for which gdk_cqe_is_inline() returns 1.
+ * The data has gdk_cqe_bytes() bytes. */
 GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((char *)cqe + 60),
@@ -413,7 +415,7 @@ GDK_FN int gdk_recv_wait_all(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_d
 	return gdk_recv_wait(qp, end - 1, daddr, mcst, mode, cqe);
 }
 
-/* As gdk_recv_wait(), without CQE and DUMP. gdk_rq_flush() is gdk_recv_wait_all() without them. */
+/* As gdk_recv_wait(), without CQE and DUMP. */
 GDK_FN int gdk_rq_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 		       gdk_mode_t mode)
 {

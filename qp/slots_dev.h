@@ -116,10 +116,9 @@ GDK_FN uint32_t gdk_ready_run(struct gdk_qp_state *st, uint32_t depth, uint64_t 
  * Returns the first slot from i on that is not published, at most i + gdk_ring_most(depth).
  * A doorbell must not cut a WQE of several slots. So if a range of slots has its bits in several
  * words, the first word is changed last (gdk_publish()). But the loads of gdk_ready_run() are not
- * ordered: it may load a later word of the range before this word is changed, and the first word
- * after all are changed. So if the scan ends at the first slot of a word, it loads this word again
- * after an acquire fence. The fence pairs with the release fence in gdk_publish() before the change
- * of the first word.
+ * ordered: they may return the new value of the first word, and the old value of the next one. So
+ * if the scan ends at the first slot of a word, it loads that word again after an acquire fence.
+ * The fence pairs with the release fence in gdk_publish() before the change of the first word.
  */
 GDK_FN uint64_t gdk_scan_ready(struct gdk_qp_state *st, uint32_t depth, uint64_t i)
 {

@@ -40,12 +40,11 @@ GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct
 }
 
 /*
- * Returns the index of the receive in this slot that is complete.
- * The caller has seen the CQE of the receive. gdk_ring() does not order the store of `rung` before
- * that of the DBREC; the fence of the next doorbell does. So `rung`, loaded here, may still be that
- * of the doorbell before the one that offered the receive, which is less by at most depth. It is
- * not above the slot's next receive, which is not posted yet. So the index is the highest index of
- * this slot below `rung`, or that plus depth. The ready bit, stored before the DBREC, tells which.
+ * Returns the index of the complete receive in this slot, whose CQE the caller has seen.
+ * `rung`, loaded here, may be one doorbell old, because gdk_ring() does not order its store before
+ * that of the DBREC. It is then too low, by at most `depth`. It is never above the slot's next
+ * receive, which is not posted yet. So the index is the highest index of this slot below `rung`, or
+ * that plus `depth`. The ready bit tells which; it is stored before the DBREC.
  */
 GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
 {
@@ -77,8 +76,7 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	idx = gdk_srq_index(st, depth, slot) + depth;
 	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
 	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);
-	/* Slots behind this one may have been posted again before it, up to the old reservation
-	 * index, `end`. */
+	/* `end` is the old reservation index. Earlier calls have posted slots up to there. */
 	if (!(how.opt & GDK_OPT_SKIP_DB))
 		gdk_rq_ring(st, end > idx ? end : idx + 1, how.mode);
 	return 0;

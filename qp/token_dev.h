@@ -14,7 +14,7 @@
  *           to be rung, or the holder has rung often and offers the token to other threads.
  *   owned   `left` is GDK_LEFT_OWN or GDK_LEFT_SYS: a thread in exclusive use has the token
  *           (own_dev.h).
- * A thread in shared use takes a token that is left or owned by exchanging `left` with 0.
+ * To take a token that is left or owned, a thread in shared use exchanges `left` with 0.
  *
  * No doorbell is lost. A holder rings the doorbell for all slots that are published without a gap,
  * and parks the token at the gap. Publisher and holder both change the word of that slot by a
@@ -49,7 +49,7 @@
 
 /* Used instead of the index of the slot at which a thread found the token. */
 #define GDK_TOKEN_ELSEWHERE UINT64_MAX	      /* the thread has no token and takes none */
-#define GDK_TOKEN_LEFT	    (UINT64_MAX - 1u) /* it was left or owned; any thread may take it */
+#define GDK_TOKEN_LEFT	    (UINT64_MAX - 1u) /* `left` was not 0: try to take the token */
 
 /* Publishes n slots from idx on, which are all in one word. Returns 1 if the token was parked at
  * one of them; the caller then holds the token. */
@@ -86,8 +86,9 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 		len = gdk_word_room(depth, idx + at);
 		if (len > n - at)
 			len = n - at;
-		/* A parked token is at slot idx or below, not at one of these slots. So the old
-		 * values are not needed, and the changes of all words are in flight together. */
+		/* The token cannot be parked in these words: slot idx, in the first word, is not
+		 * published yet. So the old values are not needed, and the changes of all words are
+		 * in flight together. */
 		if (gdk_odd_lap(depth, idx + at))
 			gdk_red_and64(gdk_word(st, depth, idx + at),
 				      ~(uint64_t)gdk_slot_bits(depth, idx + at, len), scope);

@@ -30,12 +30,12 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
  * gdk_own_ring(). */
 #define GDK_WAIT       0x100u  /* wait until slots are complete */
 #define GDK_WAIT_ONCE  0x200u  /* with GDK_WAIT: poll once; EBUSY if not complete */
-#define GDK_WAIT_CQES  0x400u  /* the index to wait for counts CQEs, not slots */
+#define GDK_WAIT_CQES  0x400u  /* wait for a number of CQEs, not of slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
 #define GDK_WAIT_ROOM  0x1000u /* the wait is for room in the ring: poll a later slot first */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
-/* Set by gdk_own_slow() when a poll found nothing and has repeated the doorbell
- * (gdk_poll_repeats()). It then polls once more, and does not repeat the doorbell again. */
+/* gdk_own_slow() only. It sets this option when a poll has found nothing and the doorbell is to be
+ * repeated (gdk_poll_repeats()). It then polls a last time. */
 #define GDK_POLLED 0x4000u
 #define GDK_SERVE  0x8000u /* gdk_shared_slow() only: serve the token (token_dev.h) */
 #define GDK_WANT   0x4000u /* gdk_shared_slow() only: with GDK_RING, raise `wanted` */
@@ -76,10 +76,10 @@ GDK_FN void gdk_raise_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t d
 }
 
 /* Shared use: polls at most `polls` times whether a slot is complete. Returns 1 if it is. Returns 0
- * if it is not, or if gdk_shared_slow() must find out: use is not even, for example, or the CQE is
- * an error. The slot must be rung before its CQE is polled (gdk_cqe_arrived()). Acquire: orders the
- * load of `rung` before that of `uneven`. A thread stores `uneven` before it publishes the WQE that
- * ends even use. */
+ * if it is not, or if gdk_shared_slow() must find out, for example because `uneven` is 1 or the CQE
+ * is an error. The slot must be rung before its CQE is polled (gdk_cqe_arrived()). Acquire: orders
+ * the load of `rung` before that of `uneven`. A thread that sets `uneven` does so before it
+ * publishes its WQE. */
 GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls)
 {
 	const uint32_t flags = gdk_ldc32(&st->flags), num = gdk_ldc32(&st->cq_num);
@@ -115,11 +115,12 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 }
 
 /* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
- * the end of its WQE. done: `completed`, loaded before this call. The index of the complete WQE is
- * computed from the counter of the CQE and `rung`, and its number of slots is read from the WQE.
- * Both are right if `completed` is still done after all these loads: the slot of the WQE is then
- * not reused, and `rung` is at most one lap above it. Returns 0 if `completed` was raised here or
- * elsewhere; EBUSY if there is no new CQE; -EIO for an error, which is stored. */
+ * the end of its WQE. done: the value of `completed` before this call. The index of the complete
+ * WQE is computed from the counter of the CQE and `rung`, and its number of slots is read from the
+ * WQE. Then `completed` is loaded again. If its value is still `done`, index and number are right:
+ * the slot of the WQE is not reused yet, and `rung` is at most one lap above it. Returns 0 if
+ * `completed` was raised here or by another thread; EBUSY if there is no new CQE; -EIO for an
+ * error, which is stored. */
 GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
@@ -147,12 +148,14 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 
 /* ---- the loop ---- */
 
-/* Shared use: one turn of a wait that gdk_wait_quick() cannot decide. Checks whether the slots
- * below need are complete (GDK_WAIT_CQES: whether need CQEs are processed). done: `completed`,
- * loaded by the caller. turn: `look` of the timer (wait_time_dev.h). Returns GDK_REACHED if they
- * are; 0 to poll again at once; EBUSY if they are not; -EIO for an error, which is stored. A thread
- * whose slots are not rung does not poll CQEs. Otherwise all waiting threads would find the same
- * CQE and raise `completed` for it. */
+/* Shared use: one turn of a wait that gdk_wait_quick() cannot decide.
+ *   need  the slots below this index must be complete; GDK_WAIT_CQES: the number of CQEs that must
+ *         be processed
+ *   done  the value of `completed`
+ *   turn  `look` of the timer (wait_time_dev.h)
+ * Returns GDK_REACHED if the condition holds; EBUSY if it does not hold; 0 to poll again at once;
+ * -EIO for an error, which is stored. Threads whose slots are not rung do not poll CQEs, so that
+ * fewer threads find the same CQE and raise `completed` for it. */
 #define GDK_REACHED (-1000)
 GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t turn,
 		    uint32_t how)
@@ -167,24 +170,25 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	if (rung < need)
 		return EBUSY;
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
-		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: the CQEs below
-		 * `cqe_ci` are loaded before those that reuse their entries in the next lap. */
+		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: pairs with the
+		 * release of the thread that raised `cqe_ci`. That thread has seen the CQEs below
+		 * `cqe_ci`, so our poll cannot return an older CQE of the same entry. */
 		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
 		if (how & GDK_WAIT_CQES && !collapsed)
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
-		/* A slot has at most one CQE. So the CQE for slot need - 1 is the next one, the one
-		 * `ahead` entries later, or between. Turns alternately poll the first and the last
-		 * of these. */
+		/* A slot has at most one CQE. So the CQE for slot need - 1 is at most `ahead`
+		 * entries after the next one. Turns alternately poll the first and the last entry
+		 * of this range. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
 	}
 	if (turn & 1) /* this turn polls no CQE */
 		return reached < need ? EBUSY : GDK_REACHED;
-	/* In even use, polls the slot in the middle between need and `rung`, so that few polls
-	 * complete many slots. */
+	/* If `uneven` is 0, polls the slot in the middle between `need` and `rung`, so that few
+	 * polls complete many slots. */
 	if (!(how & GDK_WAIT_ONCE))
 		at += ahead;
 	return gdk_fold(st, done, at);
@@ -227,13 +231,15 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 }
 
 /*
- * Exclusive use, for all cases that the inlined functions do not handle. Takes the token and rings
- * the doorbell for slots below `to`, as how says (gdk_own_ring()). With GDK_WAIT, then waits until
- * the slots below to - behind are complete (GDK_WAIT_CQES: until as many CQEs have arrived), or
- * polls once. Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait
- * failed. A wait that fails ends the QP, except with GDK_WAIT_KEEP. The state block belongs to this
- * thread, so only the accesses of the NIC and the host must be ordered. Values are loaded again in
- * each turn, because the registers of this function are added to those of every kernel that posts.
+ * Exclusive use, for all cases that the inlined functions do not handle. Takes the token, and rings
+ * the doorbell for slots below `to`; the options in `how` select both (gdk_own_ring()). With
+ * GDK_WAIT, then waits until the slots below `to - behind` are complete; with GDK_WAIT_CQES, until
+ * `to - behind` CQEs have arrived. GDK_WAIT_ONCE polls once instead of waiting.
+ * Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait failed. A
+ * wait that fails ends the QP, except with GDK_WAIT_KEEP.
+ * The state block belongs to this thread, so only the accesses of the NIC and the host must be
+ * ordered. Values are loaded again in each turn, because the registers of this function are added
+ * to those of every kernel that posts.
  */
 GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
 			     uint64_t limit_ns, uint32_t how)
@@ -248,7 +254,8 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 
 	GDK_LOOP
 	for (;;) {
-		/* GPU scope, because the host stores the upper half of `ended` (`abort_word`). */
+		/* Not THREAD scope, because the host may store `abort_word`, the upper half of
+		 * `ended`. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		rung = gdk_ld64(&st->rung, GDK_SCOPE_THREAD);
 		err = -ECANCELED; /* gdk_wait_end() returns an earlier status, if there is one */
@@ -264,8 +271,7 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		}
 		if (!(how & GDK_WAIT))
 			return 0;
-		/* Makes the compiler compute to - behind again, rather than keep a register for
-		 * it. */
+		/* Makes the compiler compute `to - behind` in each turn, which saves a register. */
 		GDK_COMPUTED32(behind);
 		end = to - behind;
 		at = end - 1 + gdk_ldc64(&st->cq_rsvd);
@@ -294,9 +300,9 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			}
 			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
 			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
-			/* Another lane that waits may have raised `completed` above end, but not
-			 * yet cqe_ci. So cqe_ci is stored in any case, except with a collapsed
-			 * CQ. */
+			/* Another lane that waits may have raised `completed` to `end` or above,
+			 * but not yet `cqe_ci`. So `cqe_ci` is stored even then, except with a
+			 * collapsed CQ. */
 			if (end > done || !collapsed) {
 				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
 				done = end > done ? end : done;
@@ -343,11 +349,15 @@ GDK_FN uint64_t gdk_shared_want(struct gdk_qp_state *st, uint64_t to, int want)
 	return gdk_ld32(&st->left, GDK_SCOPE_GPU) ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
 }
 
-/* Shared use, for all cases that the inlined functions do not handle. GDK_SERVE: serves the token
- * first (gdk_serve()); `to` is the slot where the caller found it, or GDK_TOKEN_LEFT. GDK_RING:
- * slots below `to` shall be rung as soon as they are published. GDK_WAIT, and the result: as
- * gdk_own_slow(). A thread that waits for slots that are not rung takes the token whenever it is
- * left. Otherwise the holder would ring alone while all others wait. */
+/*
+ * Shared use, for all cases that the inlined functions do not handle. Options:
+ *   GDK_SERVE  first serve the token (gdk_serve()); `to` is the slot where the caller found the
+ *              token, or GDK_TOKEN_LEFT
+ *   GDK_RING   request that slots below `to` be rung as soon as they are published
+ *   GDK_WAIT   as in gdk_own_slow(), which also has the same results
+ * A thread that waits for slots that are not rung takes the token whenever it is left. So waiting
+ * threads take turns as holder.
+ */
 GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
 				uint64_t limit_ns, uint32_t how)
 {
@@ -360,23 +370,25 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 	for (;;) {
 		if (token != GDK_TOKEN_ELSEWHERE) {
 			gdk_serve(st, token);
-			/* The time limit counts from here, which saves registers. A thread does not
-			 * serve for ever: without completions the ring becomes full. */
+			/* The time limit counts from here, so that no register keeps the start
+			 * during gdk_serve(). gdk_serve() ends by itself: without completions the
+			 * ring becomes full. */
 			w.start = 0;
 			w.next = GDK_REPEAT_NS;
 			w.turns = 0;
 			w.look = 0;
 		}
-		GDK_COMPUTED32(behind); /* as in gdk_own_slow() */
+		GDK_COMPUTED32(behind); /* saves a register, as in gdk_own_slow() */
 		host_looks = (gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS) != 0;
 		if (how & GDK_WAIT_QUICK && !(w.look & 1) &&
 		    gdk_wait_quick(st, to - behind - 1,
 				   how & GDK_WAIT_ONCE || host_looks ? 1 : GDK_QUICK_POLLS))
 			return 0;
-		/* GPU scope: any thread, or the host, may store the status. */
+		/* GPU scope loads from the second-level cache, where the stores of other threads
+		 * and of the host arrive. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
-		/* Loads the status instead of a compare-and-swap as in gdk_wait_end(), because
-		 * thousands of threads may be here. */
+		/* Returns the loaded status, without the compare-and-swap of gdk_wait_end(),
+		 * because thousands of threads may be here. */
 		if ((uint32_t)ended)
 			return (int)(uint32_t)ended;
 		err = -ECANCELED;
@@ -398,8 +410,9 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 		}
 		if (err < 0)
 			break;
-		/* A wait for room begins without gdk_wait_quick(): in its first turn, gdk_look()
-		 * polls a slot in the middle of those that are rung, whose CQE frees many slots. */
+		/* A wait for room calls gdk_wait_quick() from its second turn on. In the first
+		 * turn, gdk_look() polls the CQE of a slot in the middle of those that are rung;
+		 * this CQE frees many slots. */
 		how = (how & ~GDK_WAIT_ROOM) | GDK_WAIT_QUICK;
 		if (err == 0)
 			continue;
@@ -458,7 +471,7 @@ GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t to, uint64_t limit_ns, uin
 	return gdk_shared_slow(st, to, 0, limit_ns, how);
 }
 
-/* Waits until the WQE of the ticket (index of its last slot) is complete. Rings the doorbell for it
+/* Waits until the WQE of the ticket, the index of its last slot, is complete. Rings the doorbell for it
  * first if needed. Returns 0; the status that ended the QP; or the reason why the wait ended:
  * -ETIMEDOUT or -EHOSTDOWN after limit_ns (0: no limit), or -ENOTCONN. These reasons do not end the
  * QP. */

@@ -10,7 +10,8 @@
 #define GDK_QP_LIMIT	 UINT64_MAX /* value of a time limit: use that of the QP */
 #define GDK_POLLS_REPEAT 64u	    /* number of empty polls before a repeated doorbell */
 #define GDK_REPEAT_NS	 20000u	    /* time waited before the first repeated doorbell */
-#define GDK_CHECK_NS	 1000000u   /* longer waits read the watch word; others, at their limit */
+/* A wait reads the watch word (state.h) after this time, or at its time limit if that is lower. */
+#define GDK_CHECK_NS 1000000u
 
 /*
  * If CQEs are in host memory, a poll of a CQE is a read over PCIe, and reads of the same line by
@@ -35,14 +36,15 @@ struct gdk_wait_timer {
 
 /*
  * Ends a turn of a wait in which nothing was found. Returns 0, or the time waited in ns if an event
- * is due; the caller then calls gdk_wait_check(), and in exclusive use repeats the doorbell. The
- * first event is due after GDK_REPEAT_NS, each later one after 8 times the time of the one before,
- * and one at the time limit, but only after a turn that polled a CQE.
+ * is due; the caller then calls gdk_wait_check(), and in exclusive use repeats the doorbell. Events
+ * are due GDK_REPEAT_NS after the start, then each at 8 times the time of the one before, and at
+ * the time limit. If the time limit is over, a turn that polled no CQE is followed by one that
+ * polls, and then the event is due.
  *
  * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 unless CQEs are in
- * host memory; otherwise the value that `rung` must have before this thread polls CQEs. A thread
- * whose slots are not rung does not poll, so it must not store `poll_ns` either, which keeps others
- * from polling.
+ * host memory; otherwise the value that `rung` must have before this thread polls CQEs. The thread
+ * that polls next stores the time in `poll_ns`, and other threads then do not poll. So a thread
+ * whose slots are not rung, which does not poll, does not store it.
  */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)
