@@ -84,9 +84,9 @@ GDK_FN int gdk_has_dbrec(gdk_handler_t handler)
 	return handler != GDK_PROXY && handler != GDK_NO_DBR;
 }
 
-/* Returns the handler to use for a call. GDK_AUTO selects the handler that was chosen when the
- * queue pair was exported to the GPU. So does GDK_BF, because only gdk_submit_bf() and
- * gdk_ring_bf() copy WQEs to the register. Any other value is used as it is. */
+/* Returns the handler to use for a call. GDK_AUTO and GDK_BF select the handler that was chosen
+ * when the queue pair was exported to the GPU; only gdk_submit_bf() and gdk_ring_bf() use
+ * BlueFlame. Any other value is used as it is. */
 GDK_FN gdk_handler_t gdk_handler(const struct gdk_qp_state *st, gdk_handler_t handler)
 {
 	if (handler == GDK_AUTO || handler == GDK_BF)
@@ -173,7 +173,8 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
 /*
  * Rings the doorbell for all slots below `to`. If `again` is 1, repeats the last doorbell, whose
  * index is `to`, and does not store the DBREC. The WQEs have been written, and the caller holds the
- * token (token_dev.h) or is a thread in exclusive use. flags: `flags` of the state block.
+ * token (token_dev.h) or is a thread in exclusive use, whose posts ring by gdk_own_end() instead.
+ * flags: `flags` of the state block.
  * Stores come in this order, with a fence after the first and after the third:
  *   1. the WQEs;
  *   2. `rung`: after the WQEs, because a CPU thread may poll it and then store the DBREC itself

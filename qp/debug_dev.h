@@ -118,9 +118,9 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 			DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE);
 }
 
-/* Checks the segment after the control segment in an Ethernet send queue. Of a send it is the
- * Ethernet segment, which must have no inline header and no segmentation. Of a WAIT it contains the
- * time to wait for; its condition must be 5. */
+/* Checks the segment after the control segment in an Ethernet send queue. In a send this is the
+ * Ethernet segment; it must have no inline header and an MSS of 0. In a WAIT it contains the time
+ * to wait for, and condition 5. */
 GDK_FN void gdk_debug_eth(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
@@ -187,7 +187,7 @@ GDK_FN uint32_t gdk_debug_least(const struct gdk_debug *d)
 }
 
 /* Checks the data segments. Each has gdk_debug_least() bytes to 1 GiB, and together they have at
- * most 1 GiB; the NIC takes a byte_count of 0 for 2 GiB. Inline data must be the only data, and
+ * most 1 GiB; for the NIC a byte_count of 0 means 2 GiB. Inline data must be the only data, and
  * must end the WQE. */
 GDK_FN void gdk_debug_data(struct gdk_debug *d)
 {

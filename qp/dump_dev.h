@@ -72,7 +72,7 @@ GDK_FN void gdk_view_ctrl(const struct gdk_wqe_view *v, struct gdk_wqe_ctrl *c)
 
 /* Layout of the WQEs of an opcode. `fixed`, ds_min and ds_max count segments. */
 struct gdk_wqe_shape {
-	uint8_t fixed; /* segments before the data; 0: no WQE of such a queue has this opcode */
+	uint8_t fixed; /* segments before the data; 0: this type of queue has no such opcode */
 	uint8_t ds_min, ds_max;
 	uint8_t bytes; /* required length of the data in bytes; 0: any length */
 	uint8_t raddr; /* 1: segment 1 is a remote address */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One-sided operations. A ticket is the index of an operation's last WQE. Every function returns 0
- * or the status that ended the QP. If the QP has ended, the function posts nothing more, but it
- * still sets the ticket.
+ * One-sided operations. A ticket is the index of an operation's last WQE. A function returns 0 or
+ * the status that ended the QP, unless its comment says otherwise. If the QP has ended, the function
+ * posts nothing more, but it still sets the ticket.
  */
 #ifndef GDK_ONESIDED_DEV_H
 #define GDK_ONESIDED_DEV_H
@@ -105,7 +105,7 @@ GDK_FN int gdk_get(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_a
 
 /* ---- memory consistency, order ---- */
 
-/* Posts a dump: the NIC reads one byte at daddr behind its own writes. When the dump is complete,
+/* Posts a dump: the NIC reads one byte at daddr after its own writes. When the dump is complete,
  * the data of earlier gets on this QP is therefore visible to the GPU. */
 GDK_FN int gdk_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
 		    doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)

@@ -35,7 +35,8 @@ struct gdk_op_move {
 	uint32_t imm_be;
 };
 
-/* The tail. It changes the 8-byte word at raddr, or dumps laddr. */
+/* The tail of an operation is its last WQE, after those that move data. It changes the 8-byte word
+ * at raddr, or is a dump WQE for laddr. */
 struct gdk_op_tail {
 	enum gdk_tail_kind kind;
 	struct doca_gpu_dev_verbs_addr raddr;
@@ -150,7 +151,7 @@ GDK_FN uint32_t gdk_tail_segments(const struct gdk_op_tail *t)
 	return t->kind == GDK_TAIL_SET ? 3 : t->kind == GDK_TAIL_DUMP ? 2 : 4;
 }
 
-/* Returns the WQE of piece i. The NIC takes a length of 0 for 2 GiB. So a transfer of 0 bytes is a
+/* Returns the WQE of piece i. For the NIC a length of 0 means 2 GiB. So a transfer of 0 bytes is a
  * NOP, and a send of 0 bytes has no data segment. */
 GDK_FN struct gdk_one gdk_move_one(const struct gdk_op_move *m, uint64_t i)
 {
@@ -336,8 +337,8 @@ GDK_FN int gdk_op_differs(const struct gdk_op_move *m, uint64_t pieces, gdk_exec
 
 /* Computes the first WQE of an operation without a tail. gdk_op_run() calls it before the branch
  * that depends on the state of *qp, so that the WQE is computed while the loads of this state are
- * in flight. It also makes the compiler use one base address for these loads. For an operation with
- * a tail this would cost registers. */
+ * in flight. The call also makes the compiler use one base address for these loads. It is not made
+ * for an operation with a tail, because it would cost registers. */
 GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const struct gdk_op *op)
 {
 	struct gdk_one one = gdk_move_one(&op->move, 0);
@@ -380,7 +381,8 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 
 	GDK_UNSET(one);
 	if (own) {
-		/* There is one branch until the WQEs are written: see gdk_own_plain(). */
+		/* At run time, the code until the WQEs are written has one branch, because a branch
+		 * costs a lone thread 30 ns. `early` and `differs` are constants for most calls. */
 		if (early)
 			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);

@@ -60,7 +60,7 @@ GDK_FN uint32_t *gdk_token_half(struct gdk_qp_state *st, uint32_t depth, uint64_
 /* Options of gdk_own_ring(). They may be combined. */
 #define GDK_OWN_TAKE   1u /* take the token even if it is parked: the caller will publish slots */
 #define GDK_RING       2u /* ring the doorbell for published slots */
-#define GDK_RING_ALL   4u /* with GDK_RING: for all slots; the caller has written them */
+#define GDK_RING_ALL   4u /* with GDK_RING: also for unpublished slots; the caller wrote them */
 #define GDK_RING_AGAIN 8u /* repeat the last doorbell */
 
 /*

@@ -7,7 +7,7 @@
  *
  *   case                               path
  *   exclusive, one thread, plain: its  gdk_own_plain(), gdk_own_end(), inlined: loads, one branch,
- *   slots are below the plain end      slots, fence, `rung`, DBREC, register, ready bits
+ *   slots are below the plain end      WQEs, fence, `rung`, DBREC, register, ready bits
  *   (status_dev.h)                     (in this order)
  *   exclusive, one thread, not plain,  gdk_op_by_one() (op_dev.h) posts one WQE after the other.
  *   because the plain end is reached,  Before each, gdk_own_slow() waits for room and takes the
@@ -19,10 +19,10 @@
  *   the first slot of the group        to each of two words publishes the slots and takes the
  *                                      token; rings; parks the token
  *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, flips
- *                                      ready bits. If it then finds the token: as above
- *   shared, the ring is full, the      gdk_shared_slow() takes the token and serves it
- *   token is left, or slots after the  (token_dev.h), and waits (wait_dev.h)
- *   group are published
+ *                                      ready bits. If it then finds the token: rings; parks it
+ *   shared, in addition: the ring is   gdk_shared_slow(): before the post, waits for free slots
+ *   full, the token is left, or slots  (wait_dev.h); after it, takes the token and serves it
+ *   after the group are published      (token_dev.h)
  *
  * Memory accesses cost more instructions in a function that is called than in code that is inlined
  * into the caller's kernel. So common cases are short and inlined, and all the rest is in few
@@ -72,10 +72,10 @@ struct gdk_post {
 	uint32_t mask;	/* lanes of the group; not used in BLOCK scope */
 	uint32_t rank;	/* number of this thread in the group; 0 reserves and rings */
 	uint32_t left;	/* exclusive: `left` of the state block */
-	uint32_t *word; /* exclusive: where the ready bits of the last slot are stored */
+	uint32_t *word; /* exclusive: the ready bits of the word that has the last slot */
 	uint32_t bits;	/* exclusive: the value to store in *word */
-	/* shared: 0: the token is not parked at base; 1: it is; 2: it is, and fences need only GPU
-	 * scope */
+	/* shared: 1 or 2 if the token is parked at base and the slots may be published as by
+	 * gdk_publish_parked(); 2 if fences then need only GPU scope; else 0 */
 	uint32_t parked;
 	uint64_t doorbells; /* shared: `doorbells` of the state block */
 	struct gdk_db db;   /* exclusive */
@@ -216,8 +216,8 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 			gdk_dbrec_store(&p->db);
 		gdk_reg_store(&p->db, handler);
 	}
-	/* After these stores, all slots below p->db.pi are published and none above. So no other
-	 * bits need to be kept, and whole words are stored. */
+	/* After these stores, the slots below p->db.pi are published, and no others. So no old
+	 * ready bits need to be kept, and all 32 ready bits of a word are stored at once. */
 	GDK_LOOP
 	while (p->total > 1 && gdk_word_room(depth, i) < p->db.pi - i) {
 		i += gdk_word_room(depth, i);
@@ -249,9 +249,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	parked = gdk_ld64(&st->parked, scope);
 	end = base + n;
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	/* p->parked selects gdk_post_parked(), which has the limits of gdk_publish_parked(). It
-	 * stores `rung` before the fence, so it is not used if a CPU thread polls `rung`. It is not
-	 * used with BlueFlame either. */
+	/* Sets p->parked if the token is at base. gdk_publish_parked() limits n and depth. With
+	 * p->parked, `rung` is stored before the fence; so p->parked is 0 if a CPU thread polls
+	 * `rung`. It is 0 with BlueFlame, too. */
 	flags = gdk_ldc32(&st->flags);
 	p->parked = 0;
 	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
@@ -273,8 +273,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
  * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
  * thread uses these bits until the token moves on, so additions without a result are enough. In an
  * even lap an addition sets the ready bits, in an odd lap it clears them by a negative number. The
- * first addition also clears the token bit, in the upper half of the word. Its halves are computed
- * separately: if the lower one is negative, the upper one is 1 less. */
+ * first addition also clears the token bit, in the upper half of the word. The two halves of the
+ * number that it adds are computed separately: if the lower half is negative, it carries 1 into the
+ * upper half, so the upper half is 1 less. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {
@@ -308,18 +309,18 @@ GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
 }
 
 /* Returns 1 if the token may move on between DBREC and register. It may not:
- *   on CPU threads (GDK_TOKEN_FIRST);
- *   if DBRECs may be in host memory, where the load in gdk_await_dbrec() would take a microsecond.
- *   In CTA scope a fence replaces this load, so the token may move on;
- *   with BlueFlame: our store of 8 bytes could come in the middle of the next holder's 64 bytes. */
+ *   - on CPU threads (GDK_TOKEN_FIRST), or without DBREC;
+ *   - with BlueFlame: our store of 8 bytes could come in the middle of the next holder's 64 bytes;
+ *   - if DBRECs may be in host memory, where the load in gdk_await_dbrec() would take a
+ *     microsecond; except in CTA scope, where a fence replaces this load. */
 GDK_FN int gdk_token_first(gdk_handler_t handler, uint32_t flags, int scope)
 {
 	return GDK_TOKEN_FIRST && gdk_has_dbrec(handler) && !(flags & GDK_QPF_BLUEFLAME) &&
 	       (scope == GDK_SCOPE_CTA || !(flags & GDK_QPF_SYS_SCOPE));
 }
 
-/* Rings the doorbell for all slots below db->pi, the value of `rung`, and parks the token at slot
- * db->pi. next: the word of this slot; token: its token bit. Returns the old value of the word. If
+/* Rings the doorbell for all slots below db->pi, which the caller has stored in `rung`, and parks
+ * the token at slot db->pi. next: the word of this slot; token: its token bit. Returns the old value of the word. If
  * gdk_token_first() allows it, the token moves on between DBREC and register, and travels during
  * the fence between the two. The next holder's DBREC must follow ours: in CTA scope a fence orders
  * the DBREC before the token. Otherwise the next holder finds the token by `parked`, which is
@@ -384,10 +385,11 @@ GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_
 }
 
 /* Publishes n slots from `from` on, whose WQEs are written. If this thread then gets the token,
- * also rings the doorbell, but not with GDK_NO_RING. what: the handler, plus GDK_AT_TOKEN or
+ * rings the doorbell, too, unless GDK_NO_RING is set. what: the handler, plus GDK_AT_TOKEN or
  * GDK_NO_RING. doorbells: as for gdk_post_parked(); only for GDK_AT_TOKEN. Returns
- * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise it must serve the token (gdk_shared_slow()),
- * which it holds at the slot returned, or which is left (GDK_TOKEN_LEFT). */
+ * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise the caller must serve the token
+ * (gdk_shared_slow()): it holds the token, at the slot returned, or must first take it from `left`
+ * (GDK_TOKEN_LEFT). */
 GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t n,
 				uint64_t doorbells, uint32_t what, int scope)
 {
@@ -588,11 +590,11 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 		       : 0;
 }
 
-/* Called by all threads of the group after they have written their slots. After the first meeting,
+/* Called by all threads of the group after they have written their slots. After the first barrier,
  * rank 0 executes a fence and rings the doorbell; the fence is cumulative, so it also orders the
- * WQEs that the other threads wrote before the meeting. After the second meeting the group has
- * converged again. Without it, lanes that do not ring the doorbell would run ahead, and under
- * contention later groups would have fewer lanes. */
+ * WQEs that the other threads wrote before the barrier. The second barrier lets the lanes converge
+ * again. Without it, lanes that do not ring the doorbell would run ahead, and under contention
+ * later groups would have fewer lanes. */
 GDK_FN void gdk_post_end(const struct gdk_post *p, struct gdk_how how)
 {
 	gdk_post_sync(p, how);

@@ -128,8 +128,8 @@ GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode
 }
 
 /* Marks the slots from `from` to `to`, both included, ready. rq: the device struct of the receive
- * queue. In exclusive use gdk_mark_ready() stores to + 1 in `marked` (state.h), which means that
- * all slots below are published. A receive slot below may not be ready, so `marked` is set to 0. */
+ * queue. In exclusive use gdk_mark_ready() stores `to + 1` in `marked` (state.h), which means that
+ * all slots below are published. Of receive slots some may be unready, so `marked` is set to 0. */
 GDK_FN void gdk_rq_mark(const struct doca_gpu_dev_verbs_qp *rq, uint64_t from, uint64_t to,
 			gdk_mode_t mode)
 {
@@ -192,9 +192,9 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* The caller knows from a CQE or from a reservation that its slots are free, so they were
-	 * rung in the lap before. But this load may return `rung` from before that doorbell: `rung`
-	 * is not ordered before the DBREC, and this load is not ordered after the loads of the
+	/* The caller knows from a CQE or from a reservation that its slots are free, so `rung` is
+	 * at least pi - depth. But this load may return an older value: the store of `rung` is not
+	 * ordered before that of the DBREC, and this load is not ordered after the loads of the
 	 * caller. So the load is repeated before the call fails. */
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
@@ -442,8 +442,8 @@ GDK_FN int gdk_poll_one_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 	return gdk_poll_one_cq_at(cq, index, mode);
 }
 
-/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the receive queue. The QP then ends
- * with the next call that waits for a receive or for a free slot. */
+/* As gdk_poll_one_cqe_at(), but waits. A wait that fails ends the receive queue at once, and the
+ * whole QP at the next call that waits for a receive or for a free slot of the receive queue. */
 GDK_FN int gdk_poll_cqe_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode,
 			   struct doca_gpunetio_ib_mlx5_cqe64 **cqe)
 {

@@ -13,7 +13,7 @@
 /* ---- WQEs ---- */
 
 /* Writes a send WQE with n data segments, 0 to GDK_SEND_SEGS. at.op is SEND or SEND_IMM. Segments
- * of 0 bytes are left out, because the NIC takes a length of 0 for 2 GiB. */
+ * of 0 bytes are left out, because for the NIC a length of 0 means 2 GiB. */
 GDK_FN void gdk_wqe_send(const struct doca_gpu_dev_verbs_qp *qp, struct gdk_wqe_at at,
 			 const struct gdk_mem *local, const uint32_t *bytes, uint32_t n)
 {

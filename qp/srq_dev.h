@@ -32,8 +32,8 @@ gdk_srq_wqe(const struct doca_gpu_dev_verbs_qp *srq, uint64_t slot)
 }
 
 /* Posts all receives below index pi for the first time. The caller has written them. All slots of
- * the queue (doca_verbs_srq_get_wq()) must be posted in this way before the first slot is posted
- * again. Returns 0, or -EINVAL as gdk_rq_submit(). */
+ * the queue (doca_verbs_srq_get_wq() returns their number) must be posted in this way before any
+ * slot is posted again. Returns 0, or -EINVAL as gdk_rq_submit(). */
 GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct gdk_how how)
 {
 	return gdk_rq_offer(srq, srq, pi, how);
@@ -41,10 +41,10 @@ GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct
 
 /*
  * Returns the index of the complete receive in this slot, whose CQE the caller has seen.
- * `rung`, loaded here, may be one doorbell old, because gdk_ring() does not order its store before
- * that of the DBREC. It is then too low, by at most `depth`. It is never above the slot's next
- * receive, which is not posted yet. So the index is the highest index of this slot below `rung`, or
- * that plus `depth`. The ready bit tells which; it is stored before the DBREC.
+ * `rung`, loaded here, may be one doorbell old, because gdk_ring() has no fence between `rung` and
+ * the DBREC. Then it is too low, by at most `depth`. It never exceeds the index of the slot's next
+ * receive, which is not posted yet. So the result is the highest index of this slot below `rung`,
+ * or that plus `depth`. The ready bit of a receive, stored before its DBREC, tells which.
  */
 GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
 {
@@ -76,7 +76,8 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	idx = gdk_srq_index(st, depth, slot) + depth;
 	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
 	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);
-	/* `end` is the old reservation index. Earlier calls have posted slots up to there. */
+	/* `end` is the reserved index before this call. Earlier calls have posted the slots from
+	 * idx + 1 to end - 1, which can now be rung, too. */
 	if (!(how.opt & GDK_OPT_SKIP_DB))
 		gdk_rq_ring(st, end > idx ? end : idx + 1, how.mode);
 	return 0;

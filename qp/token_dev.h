@@ -48,7 +48,7 @@
 #define GDK_OFFER_POLLS 16u
 
 /* Used instead of the index of the slot at which a thread found the token. */
-#define GDK_TOKEN_ELSEWHERE UINT64_MAX	      /* the thread has no token and takes none */
+#define GDK_TOKEN_ELSEWHERE UINT64_MAX	      /* the token is parked, or another thread has it */
 #define GDK_TOKEN_LEFT	    (UINT64_MAX - 1u) /* `left` was not 0: try to take the token */
 
 /* Publishes n slots from idx on, which are all in one word. Returns 1 if the token was parked at

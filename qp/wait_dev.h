@@ -77,9 +77,7 @@ GDK_FN void gdk_raise_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t d
 
 /* Shared use: polls at most `polls` times whether a slot is complete. Returns 1 if it is. Returns 0
  * if it is not, or if gdk_shared_slow() must find out, for example because `uneven` is 1 or the CQE
- * is an error. The slot must be rung before its CQE is polled (gdk_cqe_arrived()). Acquire: orders
- * the load of `rung` before that of `uneven`. A thread that sets `uneven` does so before it
- * publishes its WQE. */
+ * is an error. Polls the CQE only if the slot is rung: gdk_cqe_arrived() has the reason. */
 GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls)
 {
 	const uint32_t flags = gdk_ldc32(&st->flags), num = gdk_ldc32(&st->cq_num);
@@ -89,6 +87,8 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 	uint64_t done, ended;
 	uint32_t uneven, word;
 
+	/* Acquire: orders `rung` before `uneven`. A thread that sets `uneven` does so before its
+	 * WQE is published, and thus before the WQE is rung. */
 	if (gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU) <= slot || flags & GDK_QPF_COLLAPSED)
 		return 0;
 	uneven = gdk_ld32(&st->uneven, GDK_SCOPE_GPU);
@@ -117,10 +117,10 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 /* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
  * the end of its WQE. done: the value of `completed` before this call. The index of the complete
  * WQE is computed from the counter of the CQE and `rung`, and its number of slots is read from the
- * WQE. Then `completed` is loaded again. If its value is still `done`, index and number are right:
- * the slot of the WQE is not reused yet, and `rung` is at most one lap above it. Returns 0 if
- * `completed` was raised here or by another thread; EBUSY if there is no new CQE; -EIO for an
- * error, which is stored. */
+ * WQE. Then `completed` is loaded again. If it is still `done`, no slot from `done` on is free. So
+ * the WQE was not overwritten, and `rung` is at most one lap above `done`: index and number are
+ * right. Returns 0 if `completed` was raised here or by another thread; EBUSY if there is no new
+ * CQE; -EIO for an error, which is stored. */
 GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
@@ -172,23 +172,24 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
 		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: pairs with the
 		 * release of the thread that raised `cqe_ci`. That thread has seen the CQEs below
-		 * `cqe_ci`, so our poll cannot return an older CQE of the same entry. */
+		 * `cqe_ci`, so our poll cannot return a CQE of two laps before, which has the owner
+		 * bit of the next one. */
 		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
 		if (how & GDK_WAIT_CQES && !collapsed)
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
 		/* A slot has at most one CQE. So the CQE for slot need - 1 is at most `ahead`
-		 * entries after the next one. Turns alternately poll the first and the last entry
-		 * of this range. */
+		 * entries after `at`, the first entry that is not processed. Turns alternately poll
+		 * these two entries. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
 	}
 	if (turn & 1) /* this turn polls no CQE */
 		return reached < need ? EBUSY : GDK_REACHED;
-	/* If `uneven` is 0, polls the slot in the middle between `need` and `rung`, so that few
-	 * polls complete many slots. */
+	/* If `uneven` is 0, `ahead` leads to the slot halfway from `need` to `rung`. If this slot
+	 * is complete, so are all slots below it. */
 	if (!(how & GDK_WAIT_ONCE))
 		at += ahead;
 	return gdk_fold(st, done, at);
@@ -264,8 +265,9 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		if (how & (GDK_OWN_TAKE | GDK_RING_AGAIN) || (how & GDK_RING && rung < to)) {
 			rung = gdk_own_ring(st, rung, to, how);
 			how &= ~(GDK_OWN_TAKE | GDK_RING_AGAIN);
-			/* Either one doorbell was not enough, or the debug build refused a WQE and
-			 * ended the QP. */
+			/* `rung` is still below `to` if one doorbell was not enough
+			 * (gdk_ring_most()), or if the debug build refused a WQE and ended the
+			 * QP. */
 			if (how & GDK_RING_ALL && rung < to)
 				continue;
 		}
@@ -281,8 +283,8 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			if (how & GDK_WAIT_CQES && !collapsed)
 				done = at - gdk_ldc64(&st->cq_rsvd);
 		} else if (how & GDK_WAIT_ROOM) {
-			/* The first poll in a full ring is for the middle of the slots that are
-			 * rung, so that few polls complete many slots. */
+			/* In a full ring the first poll is for the slot halfway from `end` to
+			 * `rung`. If it is complete, so are all slots below it. */
 			end += (rung - end) / 2;
 			at = end - 1 + gdk_ldc64(&st->cq_rsvd);
 			how ^= GDK_WAIT_ROOM;
@@ -370,22 +372,23 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 	for (;;) {
 		if (token != GDK_TOKEN_ELSEWHERE) {
 			gdk_serve(st, token);
-			/* The time limit counts from here, so that no register keeps the start
-			 * during gdk_serve(). gdk_serve() ends by itself: without completions the
-			 * ring becomes full. */
+			/* The time limit counts from here: to keep the start during gdk_serve()
+			 * would cost a GPU register. gdk_serve() cannot last for ever: if nothing
+			 * completes, the ring becomes full, and no more slots are published. */
 			w.start = 0;
 			w.next = GDK_REPEAT_NS;
 			w.turns = 0;
 			w.look = 0;
 		}
-		GDK_COMPUTED32(behind); /* saves a register, as in gdk_own_slow() */
+		/* Makes the compiler compute `to - behind` in each turn, which saves a register. */
+		GDK_COMPUTED32(behind);
 		host_looks = (gdk_ldc32(&st->flags) & GDK_QPF_HOST_LOOKS) != 0;
 		if (how & GDK_WAIT_QUICK && !(w.look & 1) &&
 		    gdk_wait_quick(st, to - behind - 1,
 				   how & GDK_WAIT_ONCE || host_looks ? 1 : GDK_QUICK_POLLS))
 			return 0;
-		/* GPU scope loads from the second-level cache, where the stores of other threads
-		 * and of the host arrive. */
+		/* A load of GPU scope reads the second-level cache, where the stores of other
+		 * threads and of the host arrive. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		/* Returns the loaded status, without the compare-and-swap of gdk_wait_end(),
 		 * because thousands of threads may be here. */
@@ -432,8 +435,8 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 
 /* For a QP that has ended: returns the index of the WQE that failed, or of the first WQE that is
  * not complete if the failed one is not known (abort, time limit, a flush in a collapsed CQ). Every
- * CQE from the first failed WQE on is an error. `error_ci` may be that of a later one, so the loop
- * steps back while the CQE before is an error as well. */
+ * CQE from the first failed WQE on is an error. `error_ci` may be the index of a later error CQE, so
+ * the loop steps back while the CQE before is an error as well. */
 GDK_FN uint64_t gdk_state_error_wqe(const struct gdk_qp_state *st)
 {
 	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
@@ -471,7 +474,7 @@ GDK_FN int gdk_slow(struct gdk_qp_state *st, uint64_t to, uint64_t limit_ns, uin
 	return gdk_shared_slow(st, to, 0, limit_ns, how);
 }
 
-/* Waits until the WQE of the ticket, the index of its last slot, is complete. Rings the doorbell for it
+/* Waits until the WQE is complete whose last slot has the index `ticket`. Rings the doorbell for it
  * first if needed. Returns 0; the status that ended the QP; or the reason why the wait ended:
  * -ETIMEDOUT or -EHOSTDOWN after limit_ns (0: no limit), or -ENOTCONN. These reasons do not end the
  * QP. */

@@ -19,8 +19,8 @@
  * threads would wait for each other for milliseconds. So the threads that wait for one QP share an
  * interval: all together poll CQEs about once in GDK_LOOK_NS. In their other turns they only load
  * `completed`, which is in GPU memory. The lanes of a warp execute their turns one after another,
- * so 30 waiting lanes would slow down one lane that posts. Therefore such waits also pause, for
- * 1/16 of the time waited so far.
+ * so 30 waiting lanes would slow down one lane that posts. Therefore waits with CQEs in host memory
+ * also pause, for 1/16 of the time waited so far.
  */
 #define GDK_LOOK_NS    1000u
 #define GDK_PAUSE_PART 16u
@@ -42,9 +42,9 @@ struct gdk_wait_timer {
  * polls, and then the event is due.
  *
  * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 unless CQEs are in
- * host memory; otherwise the value that `rung` must have before this thread polls CQEs. The thread
- * that polls next stores the time in `poll_ns`, and other threads then do not poll. So a thread
- * whose slots are not rung, which does not poll, does not store it.
+ * host memory; otherwise this thread polls CQEs only once `rung` has reached this value. A thread
+ * that will poll stores the time in `poll_ns`; the others then do not poll for GDK_LOOK_NS. A
+ * thread whose slots are not rung must not store it: it would stop the others, but not poll.
  */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)
@@ -83,8 +83,8 @@ GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w,
 /*
  * Returns 0 if a wait goes on after waited_ns, otherwise the negative errno that ends it. Checks
  * the time limit and the hints in the watch word of the QP (state.h), which the host writes
- * (qp/watch.c). The host clears GDK_HINT_UNCONNECTED after the firmware has moved the QP to RTS, so
- * a wait that began before continues.
+ * (qp/watch.c). The host clears GDK_HINT_UNCONNECTED when the QP is in state RTS. So a wait that
+ * began earlier continues if the QP is in this state when the hints are read.
  */
 GDK_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uint64_t limit_ns)
 {
