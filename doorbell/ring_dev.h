@@ -11,12 +11,9 @@
  * GPU scope suffices where ring and DBREC are in GPU memory: stores before the fence are in the
  * second-level cache, from which the NIC reads, before a later store leaves the GPU.
  *
- *   handler    exclusive use     shared use         repeated doorbell
- *   GPU_SM_DB  W -> D, R         W -> D -> R        exclusive waits: after 20 us, then each
- *   GPU_SM_BF  W -> D, R         W -> D -> R        time after 8 times the time waited;
- *                                                   exclusive polls: at every 64th that finds
- *                                                   nothing; shared use: by the thread that
- *                                                   takes the token from exclusive use
+ *   handler    exclusive use     shared use         is the doorbell repeated?
+ *   GPU_SM_DB  W -> D, R         W -> D -> R        yes, see below
+ *   GPU_SM_BF  W -> D, R         W -> D -> R        yes, see below
  *   NO_DBR     W -> R            W -> R             no (no DBREC that R could precede)
  *   CPU_PROXY  W -> C            W -> C             no (C is 64 bits wide and only grows)
  *
@@ -26,17 +23,17 @@
  * saves 250 ns per doorbell. R crosses PCIe to the NIC, and the NIC's read of D crosses it back; D
  * was stored to the GPU's own second-level cache before R. So the NIC can read an old D only if the
  * store of D is delayed by more than a microsecond. If this happens and the NIC has dropped R as
- * well, one of these events repairs it:
+ * well, it learns of the WQEs by one of these events:
  *   - The next doorbell of the queue pair has a fence that orders D before it.
  *   - A thread that waits in exclusive use (gdk_wait, poll_cq_at, poll_cq, a reservation in a full
- *     ring) rings the doorbell again after 20 us: fence, R. So do poll_one_cq_at and poll_ticket
- *     when they have found nothing 64 times (wait_time_dev.h).
- *   - The first thread of shared use that takes the token (token_dev.h) rings the doorbell again
- *     before it does anything else. A wait in shared use takes the token only to ring the doorbell
- *     for slots that are not rung yet.
- *   - If no thread waits for a put, the NIC executes it after the next doorbell or wait.
- * A repeated doorbell never stores the DBREC. In shared use the holder of the token repeats it, in
- * exclusive use any thread that waits.
+ *     ring) repeats the doorbell after 20 us: fence, R. It does so again each time that 8 times the
+ *     time has passed. poll_one_cq_at and poll_ticket repeat it at every 64th poll that finds
+ *     nothing (wait_time_dev.h).
+ *   - The first thread of shared use that takes the token (token_dev.h) repeats the doorbell before
+ *     it does anything else. A wait in shared use takes the token only to ring the doorbell for
+ *     slots that are not rung yet.
+ * So a put for which no thread waits is executed after the next doorbell or wait. A repeated
+ * doorbell never stores the DBREC.
  *
  * Shared use: only the thread that holds the token rings the doorbell. The DBREC stores of
  * successive holders are ordered, and so are their stores to the proxy's counter: the token moves
@@ -161,7 +158,7 @@ GDK_FN void gdk_dbrec_store(const struct gdk_db *db)
 }
 
 /* Stores the register or, with the CPU proxy, its counter. Only the holder of the token
- * (token_dev.h) stores the counter, so the counter never falls. */
+ * (token_dev.h) stores the counter, or a program that uses gdk_ring_proxy(). It never falls. */
 GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
 {
 	if (gdk_is_proxy(handler))
@@ -173,8 +170,8 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
 /*
  * Rings the doorbell for all slots below `to`. If `again` is 1, repeats the last doorbell, whose
  * index is `to`, and does not store the DBREC. The WQEs have been written, and the caller holds the
- * token (token_dev.h) or is a thread in exclusive use, whose posts ring by gdk_own_end() instead.
- * flags: `flags` of the state block.
+ * token (token_dev.h) or is in exclusive use. Posts in exclusive use do not call this function; they
+ * ring by gdk_own_end(). flags: `flags` of the state block.
  * Stores come in this order, with a fence after the first and after the third:
  *   1. the WQEs;
  *   2. `rung`: after the WQEs, because a CPU thread may poll it and then store the DBREC itself

@@ -120,8 +120,8 @@ GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mod
 	const uint32_t flags = gdk_ldc32(&st->flags);
 	uint64_t rung, doorbells;
 
-	/* An atomic addition would make later loads of its cache line miss the first-level
-	 * cache. */
+	/* Exclusive use counts by load and store: an atomic addition would make later loads of the
+	 * cache line miss the first-level cache. */
 	if (mode == GDK_EXCLUSIVE) {
 		gdk_ld64x2(&st->rung, &rung, &doorbells, GDK_SCOPE_THREAD);
 		gdk_st64x2(&st->rung, pi, doorbells + 1, GDK_SCOPE_THREAD);
@@ -323,8 +323,8 @@ GDK_FN int gdk_bf_by_hand(struct gdk_qp_state *st, const void *wqe)
 	return 1;
 }
 
-/* Copies a WQE to the register, ordered after all earlier stores. On a GPU the WQE must be in
- * shared memory; otherwise its 8-byte doorbell is stored. */
+/* Copies a WQE to the register, ordered after all earlier stores. If a GPU thread passes a WQE that
+ * is not in shared memory, the doorbell of 8 bytes is stored instead. */
 GDK_FN void gdk_ring_bf(const struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);

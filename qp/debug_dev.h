@@ -120,7 +120,7 @@ GDK_FN void gdk_debug_ctrl(struct gdk_debug *d, uint64_t to)
 
 /* Checks the segment after the control segment in an Ethernet send queue. In a send this is the
  * Ethernet segment; it must have no inline header and an MSS of 0. In a WAIT it contains the time
- * to wait for, and condition 5. */
+ * to wait for, and the code of the condition, which must be 5. */
 GDK_FN void gdk_debug_eth(struct gdk_debug *d)
 {
 	const struct gdk_wqe_view *v = &d->view;
@@ -186,9 +186,9 @@ GDK_FN uint32_t gdk_debug_least(const struct gdk_debug *d)
 	return d->view.ethernet && d->ctrl.opcode != DOCA_GPUNETIO_IB_MLX5_OPCODE_DUMP ? 14 : 1;
 }
 
-/* Checks the data segments. Each has gdk_debug_least() bytes to 1 GiB, and together they have at
- * most 1 GiB; for the NIC a byte_count of 0 means 2 GiB. Inline data must be the only data, and
- * must end the WQE. */
+/* Checks the data segments. Each must have at least gdk_debug_least() bytes; for the NIC a
+ * byte_count of 0 means 2 GiB. All together may have at most 1 GiB. Inline data must be the only
+ * data, and must end the WQE. */
 GDK_FN void gdk_debug_data(struct gdk_debug *d)
 {
 	const uint32_t inl = (uint32_t)DOCA_GPUNETIO_IB_MLX5_INLINE_SEG;

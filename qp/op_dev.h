@@ -381,8 +381,9 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 
 	GDK_UNSET(one);
 	if (own) {
-		/* At run time, the code until the WQEs are written has one branch, because a branch
-		 * costs a lone thread 30 ns. `early` and `differs` are constants for most calls. */
+		/* Until the WQEs are written, only one branch is left at run time, because each
+		 * costs a lone thread 30 ns. `early` and `differs` are compile-time constants in
+		 * most calls. */
 		if (early)
 			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);

@@ -62,7 +62,8 @@ GDK_FN struct gdk_how gdk_how(gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t
 	return how;
 }
 
-/* The post of a group. "exclusive", "shared": valid only in rank 0, and only in this use. */
+/* The post of a group. A member whose comment begins with "exclusive:" or "shared:" is valid in that
+ * use only, and in rank 0 only. */
 struct gdk_post {
 	struct gdk_qp_state *st;
 	struct gdk_wqes wqes;
@@ -74,8 +75,8 @@ struct gdk_post {
 	uint32_t left;	/* exclusive: `left` of the state block */
 	uint32_t *word; /* exclusive: the ready bits of the word that has the last slot */
 	uint32_t bits;	/* exclusive: the value to store in *word */
-	/* shared: 1 or 2 if the token is parked at base and the slots may be published as by
-	 * gdk_publish_parked(); 2 if fences then need only GPU scope; else 0 */
+	/* shared: not 0 if the token is parked at base, and gdk_publish_parked() may publish the
+	 * slots. Fences then need system scope (1) or GPU scope (2). */
 	uint32_t parked;
 	uint64_t doorbells; /* shared: `doorbells` of the state block */
 	struct gdk_db db;   /* exclusive */
@@ -249,9 +250,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	parked = gdk_ld64(&st->parked, scope);
 	end = base + n;
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	/* Sets p->parked if the token is at base. gdk_publish_parked() limits n and depth. With
-	 * p->parked, `rung` is stored before the fence; so p->parked is 0 if a CPU thread polls
-	 * `rung`. It is 0 with BlueFlame, too. */
+	/* Sets p->parked if the token is at base, and if n and depth allow gdk_publish_parked(). A
+	 * post with p->parked stores `rung` before the fence that follows the WQEs. So p->parked is
+	 * 0 if a CPU thread polls `rung`. It is also 0 with BlueFlame. */
 	flags = gdk_ldc32(&st->flags);
 	p->parked = 0;
 	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
@@ -273,9 +274,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
  * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
  * thread uses these bits until the token moves on, so additions without a result are enough. In an
  * even lap an addition sets the ready bits, in an odd lap it clears them by a negative number. The
- * first addition also clears the token bit, in the upper half of the word. The two halves of the
- * number that it adds are computed separately: if the lower half is negative, it carries 1 into the
- * upper half, so the upper half is 1 less. */
+ * first addition also clears the token bit, in the upper half of the word. In an odd lap, adding
+ * the negative lower half carries 1 into the upper half of the word. So the number added to the
+ * upper half is then 1 less. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {
@@ -385,8 +386,9 @@ GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_
 }
 
 /* Publishes n slots from `from` on, whose WQEs are written. If this thread then gets the token,
- * rings the doorbell, too, unless GDK_NO_RING is set. what: the handler, plus GDK_AT_TOKEN or
- * GDK_NO_RING. doorbells: as for gdk_post_parked(); only for GDK_AT_TOKEN. Returns
+ * rings the doorbell, too, unless GDK_NO_RING is set. what: the handler, and at most one of
+ * GDK_NO_RING and GDK_AT_TOKEN (the token is parked at `from`). doorbells: as for
+ * gdk_post_parked(), needed with GDK_AT_TOKEN only. Returns
  * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise the caller must serve the token
  * (gdk_shared_slow()): it holds the token, at the slot returned, or must first take it from `left`
  * (GDK_TOKEN_LEFT). */

@@ -269,8 +269,8 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 
 /*
  * Posts a receive of up to 1 GiB for each thread of the group. If size is 0, the receive has no
- * buffer. gdk_recv_wait() takes *ticket. In exclusive use the caller has written all slots below
- * the new one. If the ring is full, the function waits until a receive is complete. Returns 0,
+ * buffer. gdk_recv_wait() takes *ticket. In exclusive use the caller must have written all slots
+ * that it has reserved before. If the ring is full, the function waits until a receive is complete. Returns 0,
  * -EINVAL if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the status
  * that ended the QP. In a warp or block either all threads pass valid sizes, or none does.
  */

@@ -41,10 +41,11 @@ GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct
 
 /*
  * Returns the index of the complete receive in this slot, whose CQE the caller has seen.
- * `rung`, loaded here, may be one doorbell old, because gdk_ring() has no fence between `rung` and
- * the DBREC. Then it is too low, by at most `depth`. It never exceeds the index of the slot's next
- * receive, which is not posted yet. So the result is the highest index of this slot below `rung`,
- * or that plus `depth`. The ready bit of a receive, stored before its DBREC, tells which.
+ * The load of `rung` may return the value of before the last doorbell, because gdk_ring() has no
+ * fence between `rung` and the DBREC. This value is too low by at most `depth`. And `rung` never
+ * exceeds the index of the slot's next receive, which is not posted yet. So the result is the
+ * highest index of this slot below `rung`, or that plus `depth`. The ready bit of a receive, stored
+ * before its DBREC, tells which.
  */
 GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
 {
@@ -58,7 +59,8 @@ GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t 
  * Posts a slot again. Call it once for each completion of the slot (gdk_srq_slot() returns the slot
  * of a CQE); the WQE may be rewritten first. The CQE must have been loaded before this call:
  * gdk_srq_poll() orders that; a caller that loads the CQE itself must execute an acquire fence of
- * system scope after the load. Returns 0, or -EINVAL if a slot of the queue has never been posted.
+ * system scope after the load. Returns 0, or -EINVAL if gdk_srq_submit() has not posted all slots
+ * of the queue before.
  */
 GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, struct gdk_how how)
 {
@@ -67,9 +69,9 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	const uint32_t depth = gdk_ldc32(&st->depth);
 	uint64_t idx, end;
 
-	/* Another thread may have found the CQE and sent the caller a message. Acquire: pairs with
-	 * that thread's release. Orders the load of the message before the loads of the reservation
-	 * index, `rung` and the ready bit. */
+	/* Another thread may have found the CQE and passed the slot number to the caller in memory.
+	 * Acquire: pairs with that thread's release. Orders the load of the slot number before the
+	 * loads of the reserved index, `rung` and the ready bit. */
 	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (gdk_ld64(gdk_rsvd_index(srq), scope) < depth)
 		return -EINVAL;

@@ -44,7 +44,7 @@
 #ifndef GDK_RINGS
 #define GDK_RINGS 14u /* number of doorbells after which a holder offers the token */
 #endif
-#define GDK_RING_SLOTS	4096u /* a doorbell counts once more for each 4096 slots */
+#define GDK_RING_SLOTS	4096u /* for GDK_RINGS, a doorbell for n slots counts as 1 + n / 4096 */
 #define GDK_OFFER_POLLS 16u
 
 /* Used instead of the index of the slot at which a thread found the token. */

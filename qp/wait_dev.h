@@ -152,9 +152,9 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
  *   need  the slots below this index must be complete; GDK_WAIT_CQES: the number of CQEs that must
  *         be processed
  *   done  the value of `completed`
- *   turn  `look` of the timer (wait_time_dev.h)
- * Returns GDK_REACHED if the condition holds; EBUSY if it does not hold; 0 to poll again at once;
- * -EIO for an error, which is stored. Threads whose slots are not rung do not poll CQEs, so that
+ *   turn  `look` of the timer (wait_time_dev.h): whether this turn polls a CQE, and which one
+ * Returns GDK_REACHED if the condition holds; 0 if `completed` was raised, so that the caller checks
+ * again at once; EBUSY if nothing was found; -EIO for an error, which is stored. Threads whose slots are not rung do not poll CQEs, so that
  * fewer threads find the same CQE and raise `completed` for it. */
 #define GDK_REACHED (-1000)
 GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t turn,
@@ -172,24 +172,24 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
 		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: pairs with the
 		 * release of the thread that raised `cqe_ci`. That thread has seen the CQEs below
-		 * `cqe_ci`, so our poll cannot return a CQE of two laps before, which has the owner
-		 * bit of the next one. */
+		 * `cqe_ci`, so our poll cannot take a CQE of two laps before, which has the same
+		 * owner bit, for the new one. */
 		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
 		if (how & GDK_WAIT_CQES && !collapsed)
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
-		/* A slot has at most one CQE. So the CQE for slot need - 1 is at most `ahead`
-		 * entries after `at`, the first entry that is not processed. Turns alternately poll
-		 * these two entries. */
+		/* A slot has at most one CQE. So the CQE for slot need - 1 is at the latest `ahead`
+		 * entries after `at`, the first entry that is not processed. Turns poll `at` and
+		 * `at + ahead` alternately. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
 	}
 	if (turn & 1) /* this turn polls no CQE */
 		return reached < need ? EBUSY : GDK_REACHED;
-	/* If `uneven` is 0, `ahead` leads to the slot halfway from `need` to `rung`. If this slot
-	 * is complete, so are all slots below it. */
+	/* If `uneven` is 0, entry `at + ahead` has the CQE of the slot halfway from `need` to
+	 * `rung`. If this slot is complete, so are all slots below it. */
 	if (!(how & GDK_WAIT_ONCE))
 		at += ahead;
 	return gdk_fold(st, done, at);
@@ -232,10 +232,10 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 }
 
 /*
- * Exclusive use, for all cases that the inlined functions do not handle. Takes the token, and rings
- * the doorbell for slots below `to`; the options in `how` select both (gdk_own_ring()). With
- * GDK_WAIT, then waits until the slots below `to - behind` are complete; with GDK_WAIT_CQES, until
- * `to - behind` CQEs have arrived. GDK_WAIT_ONCE polls once instead of waiting.
+ * Exclusive use, for all cases that the inlined functions do not handle. With the options of
+ * gdk_own_ring(), takes the token or rings the doorbell for slots below `to`. With GDK_WAIT, then
+ * waits until the slots below `to - behind` are complete; with GDK_WAIT_CQES, until `to - behind`
+ * CQEs have arrived. GDK_WAIT_ONCE polls once instead of waiting.
  * Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait failed. A
  * wait that fails ends the QP, except with GDK_WAIT_KEEP.
  * The state block belongs to this thread, so only the accesses of the NIC and the host must be
@@ -302,9 +302,10 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			}
 			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
 			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
-			/* Another lane that waits may have raised `completed` to `end` or above,
-			 * but not yet `cqe_ci`. So `cqe_ci` is stored even then, except with a
-			 * collapsed CQ. */
+			/* Several lanes may wait, and they store `completed` and `cqe_ci` without
+			 * atomic operations. So the WQE of this CQE may be below `completed`
+			 * already. `cqe_ci` is stored even then, so that the next turn polls the
+			 * next CQE. A collapsed CQ has one entry only. */
 			if (end > done || !collapsed) {
 				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
 				done = end > done ? end : done;

@@ -42,9 +42,10 @@ struct gdk_wait_timer {
  * polls, and then the event is due.
  *
  * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 unless CQEs are in
- * host memory; otherwise this thread polls CQEs only once `rung` has reached this value. A thread
- * that will poll stores the time in `poll_ns`; the others then do not poll for GDK_LOOK_NS. A
- * thread whose slots are not rung must not store it: it would stop the others, but not poll.
+ * host memory; otherwise this thread does not poll CQEs before `rung` has reached this value. A
+ * thread that will poll stores the clock in `poll_ns`; the others then do not poll for GDK_LOOK_NS.
+ * A thread whose slots are not rung must not store `poll_ns`: it would stop the others, but not
+ * poll itself.
  */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)
