@@ -170,8 +170,8 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
 /*
  * Rings the doorbell for all slots below `to`. If `again` is 1, repeats the last doorbell, whose
  * index is `to`, and does not store the DBREC. The WQEs have been written, and the caller holds the
- * token (token_dev.h) or is in exclusive use. Posts in exclusive use do not call this function; they
- * ring by gdk_own_end(). flags: `flags` of the state block.
+ * token (token_dev.h) or is in exclusive use. Posts in exclusive use do not call this function;
+ * they ring by gdk_own_end(). flags: `flags` of the state block.
  * Stores come in this order, with a fence after the first and after the third:
  *   1. the WQEs;
  *   2. `rung`: after the WQEs, because a CPU thread may poll it and then store the DBREC itself
@@ -202,8 +202,8 @@ GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t f
 	if (flags & GDK_QPF_BLUEFLAME)
 		gdk_bf_settle();
 	gdk_reg_store(&db, handler);
-	/* `rung` is not stored, and the additions are atomic, because the lanes of a warp in
-	 * exclusive use may repeat the doorbell at the same time. */
+	/* Atomic additions, because the lanes of a warp in exclusive use may repeat the doorbell at
+	 * the same time. */
 	if (again) {
 		gdk_red_inc64(&st->doorbells, GDK_SCOPE_GPU);
 		gdk_red_inc64(&st->bare_rings, GDK_SCOPE_GPU);

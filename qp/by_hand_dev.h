@@ -154,7 +154,8 @@ GDK_FN int gdk_bf_own(struct gdk_qp_state *st, uint64_t pi)
 }
 
 /* As gdk_bf_own(), for shared use. Returns 1 if the caller holds the token and must store DBREC and
- * register. Otherwise the slot is rung by a store of 8 bytes, as with GPU_SM_DB, now or later. */
+ * register. Otherwise the WQE is rung by a store of 8 bytes, by this call or later by the holder of
+ * the token. */
 GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 {
 	const uint32_t depth = gdk_ldc32(&st->depth);

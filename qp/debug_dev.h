@@ -73,10 +73,10 @@ GDK_FN void gdk_debug_range(struct gdk_debug *d, const char *field, uint64_t fou
 }
 
 /*
- * A key is index << 8 | variant, as the NIC reads it. NICs assign low indices first, and varied
- * variants. So a key whose low byte is 0, and whose high byte is not 0, most likely has its bytes
- * reversed. It could also be a correct key, with an index of 65536 or above, so it is only
- * reported, and the NIC decides.
+ * A key is index << 8 | variant, as the NIC reads it. NICs assign low indices first, so the high
+ * byte is usually 0; the variant is usually not 0. So a key whose high byte is not 0, and whose low
+ * byte is 0, most likely has its bytes reversed. It could also be a correct key, with an index of
+ * 65536 or above, so it is only reported, and the NIC decides.
  */
 GDK_SLOW_FN void gdk_debug_key(const struct gdk_debug *d, const char *field, uint32_t key)
 {

@@ -2,8 +2,8 @@
 /* Copyright (c) gdaki authors */
 /*
  * One-sided operations. A ticket is the index of an operation's last WQE. A function returns 0 or
- * the status that ended the QP, unless its comment says otherwise. If the QP has ended, the function
- * posts nothing more, but it still sets the ticket.
+ * the status that ended the QP, unless its comment says otherwise. If the QP has ended, the
+ * function posts nothing more, but it still sets the ticket.
  */
 #ifndef GDK_ONESIDED_DEV_H
 #define GDK_ONESIDED_DEV_H

@@ -15,9 +15,9 @@
  *   has ended, fences need system
  *   scope, or the handler is GPU_SM_BF
  *   exclusive, a group                 gdk_own_reserve(), gdk_own_end(), inlined
- *   shared, the token is parked at     gdk_post_parked(), inlined: an addition without a result
- *   the first slot of the group        to each of two words publishes the slots and takes the
- *                                      token; rings; parks the token
+ *   shared, the token is parked at     gdk_post_parked(), inlined: one addition without a result
+ *   the first slot of the group        for each word of ready bits publishes the slots and takes
+ *                                      the token; rings; parks the token
  *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, flips
  *                                      ready bits. If it then finds the token: rings; parks it
  *   shared, in addition: the ring is   gdk_shared_slow(): before the post, waits for free slots
@@ -62,8 +62,8 @@ GDK_FN struct gdk_how gdk_how(gdk_mode_t mode, gdk_handler_t handler, gdk_exec_t
 	return how;
 }
 
-/* The post of a group. A member whose comment begins with "exclusive:" or "shared:" is valid in that
- * use only, and in rank 0 only. */
+/* The post of a group. A member whose comment begins with "exclusive:" or "shared:" is valid in
+ * that use only, and in rank 0 only. */
 struct gdk_post {
 	struct gdk_qp_state *st;
 	struct gdk_wqes wqes;
@@ -73,7 +73,7 @@ struct gdk_post {
 	uint32_t mask;	/* lanes of the group; not used in BLOCK scope */
 	uint32_t rank;	/* number of this thread in the group; 0 reserves and rings */
 	uint32_t left;	/* exclusive: `left` of the state block */
-	uint32_t *word; /* exclusive: the ready bits of the word that has the last slot */
+	uint32_t *word; /* exclusive: address of the ready bits that include the last slot's */
 	uint32_t bits;	/* exclusive: the value to store in *word */
 	/* shared: not 0 if the token is parked at base, and gdk_publish_parked() may publish the
 	 * slots. Fences then need system scope (1) or GPU scope (2). */
@@ -125,9 +125,9 @@ GDK_FN void gdk_plain_set(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_pos
 	gdk_st64(at, end < most ? end : most, GDK_SCOPE_THREAD);
 }
 
-/* Called if gdk_own_plain() does not return 0. Takes the token, waits for free slots, rings the
- * doorbell for earlier ones, as needed, and sets the plain end. Returns 0, or the status that ended
- * the QP; then the slots must not be written. */
+/* Called if gdk_own_plain() does not return 0. As needed, takes the token, rings the doorbell for
+ * slots that were posted earlier, and waits for free slots. Then sets the plain end. Returns 0, or
+ * the status that ended the QP; then the slots must not be written. */
 GDK_FN int gdk_own_make_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 			      gdk_handler_t handler, uint32_t opt)
 {
@@ -274,9 +274,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
  * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
  * thread uses these bits until the token moves on, so additions without a result are enough. In an
  * even lap an addition sets the ready bits, in an odd lap it clears them by a negative number. The
- * first addition also clears the token bit, in the upper half of the word. In an odd lap, adding
- * the negative lower half carries 1 into the upper half of the word. So the number added to the
- * upper half is then 1 less. */
+ * first addition also clears the token bit, in the upper half of the word. In an odd lap the lower
+ * half of the number added is 2^32 minus the ready bits. Adding it carries 1 into the upper half of
+ * the word, so the upper half of the number is reduced by 1. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {
@@ -294,11 +294,11 @@ GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t
 
 #define GDK_DBREC_POLLS 1000u /* about 100 us */
 
-/* Waits until the DBREC store of the previous holder is visible. The caller may have found the
- * token, at slot `from`, before the fence that follows that store (gdk_hand_over()). Our own DBREC
- * store depends on the load here, so it comes later. The expected value never comes if the program
- * stores DBRECs itself, or names a handler other than the exported one. So the wait ends after
- * GDK_DBREC_POLLS. */
+/* Waits until the previous holder's store of the DBREC, with the value for `from`, is visible. That
+ * holder parked the token at slot `from` after the store, but perhaps before its fence
+ * (gdk_hand_over()). Our own DBREC store depends on the load here, so it comes later. The value
+ * never comes if the program stores DBRECs itself, or names a handler other than the exported one.
+ * So the wait ends after GDK_DBREC_POLLS. */
 GDK_FN void gdk_await_dbrec(const struct gdk_db *db, uint64_t from)
 {
 	uint32_t i;
@@ -321,11 +321,11 @@ GDK_FN int gdk_token_first(gdk_handler_t handler, uint32_t flags, int scope)
 }
 
 /* Rings the doorbell for all slots below db->pi, which the caller has stored in `rung`, and parks
- * the token at slot db->pi. next: the word of this slot; token: its token bit. Returns the old value of the word. If
- * gdk_token_first() allows it, the token moves on between DBREC and register, and travels during
- * the fence between the two. The next holder's DBREC must follow ours: in CTA scope a fence orders
- * the DBREC before the token. Otherwise the next holder finds the token by `parked`, which is
- * stored after the fence, or calls gdk_await_dbrec(). */
+ * the token at slot db->pi. next: the word of this slot; token: its token bit. Returns the old
+ * value of the word. If gdk_token_first() allows it, the token moves on between DBREC and register,
+ * and travels during the fence between the two. The next holder's DBREC must follow ours: in CTA
+ * scope a fence orders the DBREC before the token. Otherwise the next holder finds the token by
+ * `parked`, which is stored after the fence, or calls gdk_await_dbrec(). */
 GDK_FN uint64_t gdk_hand_over(uint64_t *next, uint64_t token, const struct gdk_db *db,
 			      gdk_handler_t handler, uint32_t flags, int scope)
 {
@@ -389,9 +389,9 @@ GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_
  * rings the doorbell, too, unless GDK_NO_RING is set. what: the handler, and at most one of
  * GDK_NO_RING and GDK_AT_TOKEN (the token is parked at `from`). doorbells: as for
  * gdk_post_parked(), needed with GDK_AT_TOKEN only. Returns
- * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise the caller must serve the token
- * (gdk_shared_slow()): it holds the token, at the slot returned, or must first take it from `left`
- * (GDK_TOKEN_LEFT). */
+ * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise the caller must call gdk_shared_slow() to
+ * serve the token. It holds the token at the slot that is returned; or, with GDK_TOKEN_LEFT, it
+ * must first take the token from `left`. */
 GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t n,
 				uint64_t doorbells, uint32_t what, int scope)
 {
@@ -446,10 +446,11 @@ GDK_SLOW_FN uint64_t gdk_post_gpu(struct gdk_qp_state *st, uint64_t from, uint32
 	return gdk_post_shared(st, from, n, doorbells, what, GDK_SCOPE_GPU);
 }
 
-/* Publishes the group's slots and rings the doorbell. If gdk_post_shared() returns the token, also
- * serves it (gdk_serve()): rings the doorbell for slots that other threads publish, until the token
- * is parked or left. The common case is inlined: the token is parked at the group's first slot, and
- * no fence needs system scope (p->parked is 2). */
+/* Publishes the group's slots, and rings the doorbell if the token is parked at the first of them.
+ * If the caller then still holds the token, also serves it (gdk_serve()): rings the doorbell for
+ * slots that other threads publish, until the token is parked or left. The common case is inlined:
+ * p->parked is 2, so the token is parked at the group's first slot, and no fence needs system
+ * scope. */
 GDK_FN void gdk_shared_end(const struct gdk_post *p, struct gdk_how how)
 {
 	const int scope = gdk_mode_scope(how.mode);
@@ -534,7 +535,7 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
 		return gdk_block_bcast64(v);
 	if (how.exec == GDK_THREAD && how.mode == GDK_EXCLUSIVE)
 		return v;
-	/* A constant mask saves the instructions that find the lanes of a variable mask. */
+	/* A shuffle with a constant mask takes fewer instructions. */
 	if (p->mask == gdk_warp_mask())
 		return gdk_shfl64(v, 0);
 	return gdk_shfl64m(p->mask, v, gdk_ctz32(p->mask));

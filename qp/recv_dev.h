@@ -270,9 +270,9 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 /*
  * Posts a receive of up to 1 GiB for each thread of the group. If size is 0, the receive has no
  * buffer. gdk_recv_wait() takes *ticket. In exclusive use the caller must have written all slots
- * that it has reserved before. If the ring is full, the function waits until a receive is complete. Returns 0,
- * -EINVAL if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the status
- * that ended the QP. In a warp or block either all threads pass valid sizes, or none does.
+ * that it has reserved before. If the ring is full, the function waits until a receive is complete.
+ * Returns 0, -EINVAL if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the
+ * status that ended the QP. In a warp or block either all threads pass valid sizes, or none does.
  */
 GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -358,9 +358,9 @@ GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 /* mcst of gdk_recv_wait(): post a DUMP WQE if need_mcst of the QP is set. */
 #define GDK_MCST_AUTO ((enum doca_gpu_dev_verbs_mcst_mode)2)
 
-/* Makes the data of complete receives visible to the GPU: posts a DUMP WQE to the send queue and
- * waits for it. The NIC then reads one byte at daddr, in registered local memory. The function does
- * nothing if mcst is DISABLED, or if it is GDK_MCST_AUTO and the GPU needs no DUMP. */
+/* Makes the data of complete receives visible to the GPU: posts a DUMP WQE to the send queue, by
+ * which the NIC reads one byte at daddr, in registered local memory, and waits for it. Does nothing
+ * if mcst is DISABLED, or if it is GDK_MCST_AUTO and the GPU needs no DUMP. */
 GDK_FN int gdk_recv_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr daddr,
 			 enum doca_gpu_dev_verbs_mcst_mode mcst, gdk_mode_t mode)
 {

@@ -9,8 +9,8 @@
  * A QP takes the next receive when a message begins, and the NIC writes the CQE when the message
  * ends. So receives may complete in another order than they were posted, if messages have several
  * packets. The slots are therefore posted again one by one, each when it is complete: the thread
- * that finds a CQE writes the slot that the CQE names, and calls gdk_srq_repost(). The NIC gets a
- * slot when all slots before it are posted again, too.
+ * that finds a CQE calls gdk_srq_repost() for the slot that the CQE names. It may rewrite the WQE
+ * first. The NIC gets a slot when all slots before it in the ring are posted again, too.
  *
  *	for (slot = 0; slot < depth; slot++)
  *		gdk_wqe_recv(srq, gdk_srq_wqe(srq, slot), address, key, bytes);
@@ -78,8 +78,8 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 	idx = gdk_srq_index(st, depth, slot) + depth;
 	end = gdk_max64(gdk_rsvd_index(srq), idx + 1, scope);
 	gdk_mark_ready(srq, idx, idx, how.mode, GDK_DB);
-	/* `end` is the reserved index before this call. Earlier calls have posted the slots from
-	 * idx + 1 to end - 1, which can now be rung, too. */
+	/* `end` is the reserved index before this call. Earlier calls may have posted slots between
+	 * idx and `end`, which can now be rung, too. */
 	if (!(how.opt & GDK_OPT_SKIP_DB))
 		gdk_rq_ring(st, end > idx ? end : idx + 1, how.mode);
 	return 0;

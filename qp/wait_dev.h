@@ -32,10 +32,10 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_WAIT_ONCE  0x200u  /* with GDK_WAIT: poll once; EBUSY if not complete */
 #define GDK_WAIT_CQES  0x400u  /* wait for a number of CQEs, not of slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  0x1000u /* the wait is for room in the ring: poll a later slot first */
+#define GDK_WAIT_ROOM  0x1000u /* wait for room in the ring: poll a slot above first */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
-/* gdk_own_slow() only. It sets this option when a poll has found nothing and the doorbell is to be
- * repeated (gdk_poll_repeats()). It then polls a last time. */
+/* gdk_own_slow() sets this itself, with GDK_WAIT_ONCE: a poll has found nothing, the doorbell is
+ * repeated (gdk_poll_repeats()), and one more poll follows. */
 #define GDK_POLLED 0x4000u
 #define GDK_SERVE  0x8000u /* gdk_shared_slow() only: serve the token (token_dev.h) */
 #define GDK_WANT   0x4000u /* gdk_shared_slow() only: with GDK_RING, raise `wanted` */
@@ -117,10 +117,10 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 /* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
  * the end of its WQE. done: the value of `completed` before this call. The index of the complete
  * WQE is computed from the counter of the CQE and `rung`, and its number of slots is read from the
- * WQE. Then `completed` is loaded again. If it is still `done`, no slot from `done` on is free. So
- * the WQE was not overwritten, and `rung` is at most one lap above `done`: index and number are
- * right. Returns 0 if `completed` was raised here or by another thread; EBUSY if there is no new
- * CQE; -EIO for an error, which is stored. */
+ * WQE. Then `completed` is loaded again. If it is still `done`, no slot from `done` on has been
+ * used again. So the WQE was not overwritten, and `rung` is at most one lap above `done`: index and
+ * number are right. Returns 0 if `completed` was raised here or by another thread; EBUSY if there
+ * is no new CQE; -EIO for an error, which is stored. */
 GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
@@ -153,9 +153,10 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
  *         be processed
  *   done  the value of `completed`
  *   turn  `look` of the timer (wait_time_dev.h): whether this turn polls a CQE, and which one
- * Returns GDK_REACHED if the condition holds; 0 if `completed` was raised, so that the caller checks
- * again at once; EBUSY if nothing was found; -EIO for an error, which is stored. Threads whose slots are not rung do not poll CQEs, so that
- * fewer threads find the same CQE and raise `completed` for it. */
+ * Returns GDK_REACHED if the condition holds; 0 if `completed` was raised, so that the caller
+ * checks again at once; EBUSY if nothing was found; -EIO for an error, which is stored. Threads
+ * whose slots are not rung do not poll CQEs, so that fewer threads find the same CQE and raise
+ * `completed` for it. */
 #define GDK_REACHED (-1000)
 GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t turn,
 		    uint32_t how)
@@ -180,8 +181,8 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 		if (reached >= need)
 			return GDK_REACHED;
 		/* A slot has at most one CQE. So the CQE for slot need - 1 is at the latest `ahead`
-		 * entries after `at`, the first entry that is not processed. Turns poll `at` and
-		 * `at + ahead` alternately. */
+		 * entries after `at`, the first entry that is not processed. Turns that poll a
+		 * CQE do so at `at` and `at + ahead` alternately. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
@@ -436,8 +437,8 @@ GDK_SLOW_FN int gdk_shared_slow(struct gdk_qp_state *st, uint64_t to, uint32_t b
 
 /* For a QP that has ended: returns the index of the WQE that failed, or of the first WQE that is
  * not complete if the failed one is not known (abort, time limit, a flush in a collapsed CQ). Every
- * CQE from the first failed WQE on is an error. `error_ci` may be the index of a later error CQE, so
- * the loop steps back while the CQE before is an error as well. */
+ * CQE from the first failed WQE on is an error. `error_ci` may be the index of a later error CQE,
+ * so the loop steps back while the CQE before is an error as well. */
 GDK_FN uint64_t gdk_state_error_wqe(const struct gdk_qp_state *st)
 {
 	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
