@@ -26,13 +26,14 @@
  * well, it learns of the WQEs by one of these events:
  *   - The next doorbell of the queue pair has a fence that orders D before it.
  *   - A thread that waits in exclusive use (gdk_wait, poll_cq_at, poll_cq, a reservation in a full
- *     ring) repeats the doorbell after 20 us: fence, R. It does so again each time that 8 times the
- *     time has passed. poll_one_cq_at and poll_ticket repeat it at every 64th poll that finds
- *     nothing (wait_time_dev.h).
+ *     ring) repeats the doorbell (fence, R) after 20 us, 160 us, and so on, each time after 8 times
+ *     as long. poll_one_cq_at and poll_ticket repeat it at every 64th poll that finds nothing
+ *     (wait_time_dev.h).
  *   - The first thread of shared use that takes the token (token_dev.h) repeats the doorbell before
  *     it does anything else. A wait in shared use takes the token only to ring the doorbell for
- *     slots that are not rung yet.
- * So a put for which no thread waits is executed after the next doorbell or wait. A repeated
+ *     slots that are not rung yet, so it does not repeat the doorbell of slots that exclusive use
+ *     has rung.
+ * So a put for which no thread waits is executed after the next doorbell or repetition. A repeated
  * doorbell never stores the DBREC.
  *
  * Shared use: only the thread that holds the token rings the doorbell. The DBREC stores of
@@ -202,8 +203,8 @@ GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t f
 	if (flags & GDK_QPF_BLUEFLAME)
 		gdk_bf_settle();
 	gdk_reg_store(&db, handler);
-	/* Atomic additions, because the lanes of a warp in exclusive use may repeat the doorbell at
-	 * the same time. */
+	/* Atomic additions, because in exclusive use several lanes may wait, and repeat the
+	 * doorbell at the same time. */
 	if (again) {
 		gdk_red_inc64(&st->doorbells, GDK_SCOPE_GPU);
 		gdk_red_inc64(&st->bare_rings, GDK_SCOPE_GPU);

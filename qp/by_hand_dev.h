@@ -180,7 +180,8 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 		(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);
 		return 0;
 	}
-	gdk_fence_acq(GDK_SCOPE_GPU); /* orders the ready bit before the doorbell: gdk_serve() */
+	/* Orders the ready bit before the doorbell, as in gdk_serve(). */
+	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (!gdk_debug_refuses(st, rung, pi))
 		return 1;
 	(void)gdk_shared_slow(st, rung, 0, 0, GDK_SERVE);

@@ -254,8 +254,8 @@ GDK_SLOW_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64
 	return 0;
 }
 
-/* As gdk_debug_refuses(), for the slots from `rung` to to - 1. The functions of by_hand_dev.h that
- * store DBREC or register call it. */
+/* As gdk_debug_refuses(), for the slots from `rung` to `to - 1`. It is called by the functions of
+ * by_hand_dev.h that store the DBREC or the register. */
 GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 {
 	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);

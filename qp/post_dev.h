@@ -75,8 +75,8 @@ struct gdk_post {
 	uint32_t left;	/* exclusive: `left` of the state block */
 	uint32_t *word; /* exclusive: address of the ready bits that include the last slot's */
 	uint32_t bits;	/* exclusive: the value to store in *word */
-	/* shared: not 0 if the token is parked at base, and gdk_publish_parked() may publish the
-	 * slots. Fences then need system scope (1) or GPU scope (2). */
+	/* shared: not 0 if the token is parked at base and gdk_publish_parked() allows these slots:
+	 * 1 if fences need system scope, 2 if GPU scope suffices */
 	uint32_t parked;
 	uint64_t doorbells; /* shared: `doorbells` of the state block */
 	struct gdk_db db;   /* exclusive */
@@ -232,8 +232,8 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 #define GDK_AT_TOKEN 0x100u /* the token is parked at the first slot */
 #define GDK_NO_RING  0x200u /* publish the slots, but do not ring the doorbell */
 
-/* Reserves n slots, and sets p->parked and p->doorbells. Returns the index of the first slot, with
- * GDK_FAILED if the slots must not be written. */
+/* Reserves n slots, and sets p->parked and p->doorbells. Returns the index of the first slot; the
+ * bit GDK_FAILED is set in it if the slots must not be written. */
 GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t n,
 				   int scope, uint32_t opt)
 {
@@ -546,8 +546,8 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
  * THREAD scope extra is 0. Returns 0, or the status that ended the QP; then no slot may be written,
  * and gdk_post_end() must not be called.
  * The threads of a warp or block wait for each other first. Otherwise rank 0 could reserve while
- * another thread is still in an earlier post of its own. That thread could then wait until slots of
- * the group are complete, while the group waits for its WQE.
+ * another thread is still in an earlier post. That post could then wait for slots of the group to
+ * complete, which needs the WQE that the same thread has not written yet.
  */
 GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
 			  uint32_t extra, struct gdk_how how)

@@ -71,8 +71,8 @@ GDK_FN void gdk_rwqe_seg(struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint32_
 		     bytes ? gdk_bswap64(addr) : 0);
 }
 
-/* Writes a receive WQE with one buffer of up to 1 GiB. If `bytes` is 0, it has no buffer: it then
- * receives messages without data, and writes with immediate. */
+/* Writes a receive WQE with one buffer of up to 1 GiB. If `bytes` is 0, it has no
+ * buffer: it can receive a message without data, or an RDMA write with immediate. */
 GDK_FN void gdk_wqe_recv(const struct doca_gpu_dev_verbs_qp *qp,
 			 struct doca_gpunetio_ib_mlx5_wqe_data_seg *wqe, uint64_t addr,
 			 gdk_key_t key, uint32_t bytes)
@@ -129,7 +129,8 @@ GDK_FN int gdk_rq_reserve(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, gdk_mode
 
 /* Marks the slots from `from` to `to`, both included, ready. rq: the device struct of the receive
  * queue. In exclusive use gdk_mark_ready() stores `to + 1` in `marked` (state.h), which means that
- * all slots below are published. Of receive slots some may be unready, so `marked` is set to 0. */
+ * all slots below `to + 1` are published. In a receive queue, slots below `from` may be
+ * unpublished. So this function sets `marked` back to 0. */
 GDK_FN void gdk_rq_mark(const struct doca_gpu_dev_verbs_qp *rq, uint64_t from, uint64_t to,
 			gdk_mode_t mode)
 {
@@ -269,10 +270,11 @@ GDK_FN int gdk_recv_round(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
 
 /*
  * Posts a receive of up to 1 GiB for each thread of the group. If size is 0, the receive has no
- * buffer. gdk_recv_wait() takes *ticket. In exclusive use the caller must have written all slots
- * that it has reserved before. If the ring is full, the function waits until a receive is complete.
- * Returns 0, -EINVAL if size is too large, -EOPNOTSUPP if the receive queue is not exported, or the
- * status that ended the QP. In a warp or block either all threads pass valid sizes, or none does.
+ * buffer. gdk_recv_wait() takes *ticket. In exclusive use the caller must have marked ready all
+ * slots that it has reserved before. If the ring is full, the function waits until a receive is
+ * complete. Returns 0, -EINVAL if size is too large, -EOPNOTSUPP if the receive queue is not
+ * exported, or the status that ended the QP. In a warp or block either all threads pass valid
+ * sizes, or none does.
  */
 GDK_FN int gdk_recv(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr laddr,
 		    size_t size, doca_gpu_dev_verbs_ticket_t *ticket, struct gdk_how how)
@@ -355,7 +357,7 @@ GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	return (uint8_t *)cqe - (word >> 24 & GDK_CQE_INLINE_64 ? 64 : 0);
 }
 
-/* mcst of gdk_recv_wait(): post a DUMP WQE if need_mcst of the QP is set. */
+/* A value of the argument mcst of gdk_recv_wait(): post a DUMP WQE only if the GPU needs it. */
 #define GDK_MCST_AUTO ((enum doca_gpu_dev_verbs_mcst_mode)2)
 
 /* Makes the data of complete receives visible to the GPU: posts a DUMP WQE to the send queue, by

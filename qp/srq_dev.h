@@ -40,12 +40,10 @@ GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct
 }
 
 /*
- * Returns the index of the complete receive in this slot, whose CQE the caller has seen.
- * The load of `rung` may return the value of before the last doorbell, because gdk_ring() has no
- * fence between `rung` and the DBREC. This value is too low by at most `depth`. And `rung` never
- * exceeds the index of the slot's next receive, which is not posted yet. So the result is the
- * highest index of this slot below `rung`, or that plus `depth`. The ready bit of a receive, stored
- * before its DBREC, tells which.
+ * Returns the index of the complete receive in this slot, whose CQE the caller has seen. This is
+ * idx, the highest index of this slot below `rung`. Or it is idx + depth, if the load of `rung`
+ * returned the value from before the last doorbell: gdk_ring() has no fence between `rung` and the
+ * DBREC. The ready bit of a receive tells which, because it is stored before the DBREC.
  */
 GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
 {

@@ -32,10 +32,10 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_WAIT_ONCE  0x200u  /* with GDK_WAIT: poll once; EBUSY if not complete */
 #define GDK_WAIT_CQES  0x400u  /* wait for a number of CQEs, not of slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  0x1000u /* wait for room in the ring: poll a slot above first */
+#define GDK_WAIT_ROOM  0x1000u /* wait for room: first poll the slot halfway to `rung` */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
-/* gdk_own_slow() sets this itself, with GDK_WAIT_ONCE: a poll has found nothing, the doorbell is
- * repeated (gdk_poll_repeats()), and one more poll follows. */
+/* Set inside gdk_own_slow(), for callers that pass GDK_WAIT_ONCE: a poll has found nothing, the
+ * doorbell is repeated (gdk_poll_repeats()), and one more poll follows. */
 #define GDK_POLLED 0x4000u
 #define GDK_SERVE  0x8000u /* gdk_shared_slow() only: serve the token (token_dev.h) */
 #define GDK_WANT   0x4000u /* gdk_shared_slow() only: with GDK_RING, raise `wanted` */
@@ -163,8 +163,9 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
 	const uint64_t rsvd = gdk_ldc64(&st->cq_rsvd);
-	/* The loads come in this order: `completed` (by the caller; gdk_fold() says why), `rung`,
-	 * then `uneven` (see wqe.h) and the CQE. This acquire orders `rung` before the last two. */
+	/* The loads come in this order: `completed`, by the caller; `rung`; then `uneven` and the
+	 * CQE. gdk_fold() and wqe.h have the reasons. This acquire orders `rung` before the last
+	 * two. */
 	const uint64_t rung = gdk_ld64_acq(&st->rung, GDK_SCOPE_GPU);
 	uint64_t at = need - 1 + rsvd, reached = done, ahead = (rung - need) / 2;
 
@@ -189,8 +190,8 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	}
 	if (turn & 1) /* this turn polls no CQE */
 		return reached < need ? EBUSY : GDK_REACHED;
-	/* If `uneven` is 0, entry `at + ahead` has the CQE of the slot halfway from `need` to
-	 * `rung`. If this slot is complete, so are all slots below it. */
+	/* Even use: `at` is the CQE of slot need - 1, and `at + ahead` that of the slot halfway
+	 * from `need` to `rung`. If this slot is complete, so are all slots below it. */
 	if (!(how & GDK_WAIT_ONCE))
 		at += ahead;
 	return gdk_fold(st, done, at);
@@ -355,10 +356,12 @@ GDK_FN uint64_t gdk_shared_want(struct gdk_qp_state *st, uint64_t to, int want)
 
 /*
  * Shared use, for all cases that the inlined functions do not handle. Options:
- *   GDK_SERVE  first serve the token (gdk_serve()); `to` is the slot where the caller found the
+ *   GDK_SERVE  alone: serve the token (gdk_serve()); `to` is the slot where the caller found the
  *              token, or GDK_TOKEN_LEFT
- *   GDK_RING   request that slots below `to` be rung as soon as they are published
- *   GDK_WAIT   as in gdk_own_slow(), which also has the same results
+ *   GDK_RING   ring the doorbell for slots below `to` if the token is left; with GDK_WANT, raise
+ *              `wanted`, so that they are rung as soon as they are published
+ *   GDK_WAIT   as in gdk_own_slow()
+ * Return values: as of gdk_own_slow().
  * A thread that waits for slots that are not rung takes the token whenever it is left. So waiting
  * threads take turns as holder.
  */
@@ -555,7 +558,7 @@ GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_
 	return err;
 }
 
-/* Waits for the next count CQEs after those that were processed so far. */
+/* Waits until `count` more CQEs are processed. */
 GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_cq(cq);
