@@ -50,7 +50,7 @@ endif
 endif
 ##= NVCC              CUDA's compiler, 12.2 or newer; NVCC= builds without CUDA (nvcc, if it is found)
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
-##= CUDA_ARCH         GPU architectures to compile for (those of 80 90 100 that nvcc supports)
+##= CUDA_ARCH         GPU architectures to compile for (those of 80 90 100 that nvcc supports; for `make test` alone: 90)
 CUDA_ARCH ?=
 ##= CUDAHOSTCXX       nvcc's compiler for host code (chosen by nvcc: g++, also if CC is clang)
 CUDAHOSTCXX ?=

@@ -5,13 +5,16 @@
 # Runs the tests after the build: the unit test programs, the programs of threads, and the
 # scripts. The last line is "N passed, N failed, N skipped"; the exit status is 1 after a failure.
 #
-# usage: run.sh [check | targets]
+# usage: run.sh [check | more | targets]
 #   check: only the scripts that read sources, headers and archives
+#   more: only the tests that build much, which run.sh without argument leaves out unless T or LONG
+#         selects them
 #   targets: run nothing; print the make targets that the selected tests need
 #   T     run the tests whose name contains this shell pattern (all)
 #   LONG  1: the scripts also run their long forms, with ten times the time limit
 #   JOBS  tests at a time (processors + 1, because most tests wait most of the time)
 #   B, SAN, CC, NVCC, CUDA_ARCH, CUDAHOSTCXX as for make. V=1 prints all output of the unit tests.
+#   ARCHS  CUDA_ARCH of tests/gpu/compile.sh (CUDA_ARCH)
 # Of the programs whose threads poll, one runs at a time: two of them would wait for each other's
 # threads. Beside all these run, at the lowest priority and one per processor, the tests that only
 # compute: those that compile, and checks of sources. A polling thread whose peer does not get a
@@ -19,7 +22,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}" SAN="${SAN:-}" CC="${CC:-gcc}" NVCC="${NVCC:-}" V="${V:-}"
-export CUDA_ARCH="${CUDA_ARCH:-}" CUDAHOSTCXX="${CUDAHOSTCXX:-}" LONG="${LONG:-}"
+export ARCHS="${ARCHS-${CUDA_ARCH:-}}" CUDA_ARCH="${CUDA_ARCH:-}" CUDAHOSTCXX="${CUDAHOSTCXX:-}" LONG="${LONG:-}"
 T=${T:-} what=${1:-} jobs=${JOBS:-$(($(nproc) + 1))}
 
 # ---- which tests ----
@@ -31,9 +34,11 @@ check="tests/install.sh tests/link.sh tests/headers.sh tests/lint.sh tests/doca_
 	tests/defects.sh tests/prm_vs_ifc.sh tests/plugin.sh"
 # Other scripts without time limits on what they do: those that only compile, the longest first, then
 # those that also run programs.
-patient="tests/model/run.sh tests/gpu/compile.sh tests/bench/compile.sh tests/footprint.sh tests/rebuild.sh tests/aarch64.sh
-	tests/consumers/rdma_core_current.sh tests/fuzz.sh tests/projects.sh tests/docs.py tests/cuda_versions.sh
+patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/fuzz.sh tests/docs.py tests/cuda_versions.sh
 	tests/plot.py tests/doctor_host.py tests/sanity.sh"
+# Those that build much: for another processor, other projects, a current rdma-core, clean builds, the
+# benchmarks, and the fuzzers.
+more="tests/aarch64.sh tests/consumers/rdma_core_current.sh tests/rebuild.sh tests/projects.sh tests/bench/compile.sh"
 # A script whose programs poll all the time, and then starve the others on two processors.
 busy="${LONG:+tests/eth_testpmd.py}"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
@@ -80,7 +85,7 @@ checks() {
 
 # The tests for which time matters: those that run one at a time, then the others.
 alone() {
-	[ "$what" = check ] && return
+	[ "$what" = check ] || [ "$what" = more ] && return
 	# shellcheck disable=SC2046,SC2086 # lists of names
 	{
 		selected $polling | grep -xFf <(programs)
@@ -90,7 +95,7 @@ alone() {
 }
 
 timed() {
-	[ "$what" = check ] && return
+	[ "$what" = check ] || [ "$what" = more ] && return
 	# shellcheck disable=SC2046,SC2086 # lists of names
 	{
 		selected $long | grep -xFf <(programs)
@@ -104,11 +109,13 @@ untimed() {
 	case $what:$SAN in
 	check:*) selected $(checks) ;;
 	*:thread) ;;
-	*:) selected $patient $(checks) ;;
+	more:*) selected $more tests/fuzz.sh ;;
+	*:) selected $patient ${T:+$more} ${LONG:+$more} $(checks) | awk '!seen[$0]++' ;;
 	*) selected tests/fuzz.sh ;;
 	esac
 }
 
+[ -z "$T$LONG" ] && [ "$what" != more ] || export FUZZ=1 # fuzz.sh also runs the fuzzers
 alone=$(alone) timed=$(timed) untimed=$(untimed)
 [ -n "$alone$timed$untimed" ] || {
 	echo "run.sh: T=$T matches no test; their names are test_X, thread/X and tests/X.sh" >&2

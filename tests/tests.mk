@@ -200,7 +200,7 @@ $(STANDIN_SDK): $(B)/standin/%.so: $(wildcard tests/standin/sdk*) | stage
 $(STANDINS): $(B)/settings/cc
 # What CC or CXX links.
 PROGRAMS := $(TESTS) $(THREADS) $(KERNELS) $(STANDINS) $(SOAK) $(RECV_QUEUE) $(RDMA_CONNS) $(RESPONDER) $(HW_PROBE) $(BENCHES) $(REPLAYS)
-.PHONY: build-tests standins test run-tests test-models check build-bench bench coverage gpu-tests doc
+.PHONY: build-tests standins test test-more run-tests test-models check build-bench bench coverage gpu-tests doc
 ##= T                 make test T=PATTERN runs the tests whose names contain this shell pattern
 ##= LONG              make test LONG=1 also runs the long forms of the tests, and uses more time
 ##= JOBS              tests that `make test` runs at a time (processors + 1)
@@ -208,15 +208,25 @@ standins: $(STANDINS)
 ## build-tests        build everything that `make test` runs
 build-tests: all $(if $(filter thread,$(SAN)),,$(TESTS) $(REPLAYS)) $(THREADS) $(KERNELS) $(STANDINS) $(if $(SAN),,$(SOAK) $(RECV_QUEUE) $(RDMA_CONNS) $(RESPONDER) $(HW_PROBE) $(B)/bench/recv $(B)/bench/dma)
 ## test               install missing packages, build, run all tests; T=PATTERN runs some of them
-TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
+# `make test` in a new build folder compiles the examples for one architecture, because ptxas needs
+# most of the time of the build. In another folder it keeps the architectures for which there is
+# code. gpu/compile.sh compiles the device functions for ARCHS.
+TEST_ARCH = $(or $(CUDA_ARCH),$(if $(wildcard $(NVCC_OPTIONS).key),$(shell sed -n '1s/,.*//p' $(NVCC_OPTIONS).key),90))
+TEST_ENV = B=$(B) SAN=$(SAN) CC=$(CC) NVCC=$(NVCC) CUDA_ARCH='$(TEST_ARCH)' ARCHS='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' \
 	T='$(T)' JOBS=$(JOBS) LONG='$(LONG)'
 test:
 	@tests/deps.sh build demo test fuzz
 	@targets=$$($(TEST_ENV) tests/run.sh targets) && mkdir -p $(B) && \
-		$(MAKE) --no-print-directory $$targets && times >$(B)/build.times
+		$(MAKE) --no-print-directory CUDA_ARCH='$(TEST_ARCH)' $$targets && times >$(B)/build.times
 	@$(MAKE) --no-print-directory run-tests
 run-tests:
 	@$(TEST_ENV) tests/run.sh
+## test-more          run the tests that build much: for AArch64, with a current rdma-core, in other
+##                    projects, in clean folders, the GPU benchmarks, and the fuzzers for 20 s
+test-more:
+	@tests/deps.sh build demo test fuzz
+	@$(MAKE) --no-print-directory CUDA_ARCH='$(TEST_ARCH)' build-tests
+	@$(TEST_ENV) tests/run.sh more
 ## check              build the library, check sources, headers, archives and documents; no tests
 check: all
 	@$(TEST_ENV) tests/run.sh check

@@ -33,8 +33,8 @@ if [ -z "${NVCC:-}" ]; then
 	echo "compile.sh: nvcc not found, compiled as C++17 only"
 	exit 0
 fi
-# The architectures that make compiles for.
-core/cuda_arch.sh "$out/options"
+# The architectures that make compiles for, also if `make test` compiles examples for one only.
+CUDA_ARCH=${ARCHS-${CUDA_ARCH:-}} core/cuda_arch.sh "$out/options"
 read -ra options <"$out/options"
 archs=$(printf '%s\n' "${options[@]}" | sed -n 's/.*code=sm_//p')
 [ -n "$archs" ] || { echo "compile.sh: core/cuda_arch.sh chose no architecture"; exit 1; }
