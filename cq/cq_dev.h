@@ -92,4 +92,26 @@ GDK_FN int gdk_cqe_is_flush(const struct gdk_qp_state *st)
 	       GDK_SYNDROME_FLUSH;
 }
 
+/* For a QP that has ended: returns the index of the WQE that failed, or of the first WQE that is
+ * not complete if the failed one is not known (abort, time limit, a flush in a collapsed CQ). Every
+ * CQE from the first failed WQE on is an error. `error_ci` may be the index of a later error CQE,
+ * so the loop steps back while the CQE before is an error as well. */
+GDK_FN uint64_t gdk_state_error_wqe(const struct gdk_qp_state *st)
+{
+	const uint64_t rung = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
+	uint64_t index = gdk_ld64(&st->error_wqe, GDK_SCOPE_GPU);
+	uint64_t at = gdk_ld64(&st->error_ci, GDK_SCOPE_GPU);
+	struct gdk_cqe_tail t;
+
+	if (index == GDK_NO_WQE ||
+	    (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED && gdk_cqe_is_flush(st)))
+		return gdk_ld64(&st->completed, GDK_SCOPE_GPU);
+	if (at == GDK_NO_WQE || gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED)
+		return index;
+	while (at > gdk_ldc64(&st->cq_rsvd) && gdk_cqe_arrived(st, --at, &t) &&
+	       gdk_cqe_is_error(&t))
+		(void)gdk_counter_extend(rung, t.counter, &index);
+	return index;
+}
+
 #endif

@@ -270,28 +270,6 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	return base;
 }
 
-/* Publishes n slots from idx on, where the token is parked, and takes the token. n is at most 32,
- * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
- * thread uses these bits until the token moves on, so additions without a result are enough. In an
- * even lap an addition sets the ready bits, in an odd lap it clears them by a negative number. The
- * first addition also clears the token bit, in the upper half of the word. In an odd lap the lower
- * half of the number added is 2^32 minus the ready bits. Adding it carries 1 into the upper half of
- * the word, so the upper half of the number is reduced by 1. */
-GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
-			       int scope)
-{
-	const uint32_t pos = (uint32_t)idx & (GDK_WORD_SLOTS - 1);
-	const uint32_t odd_lap = gdk_odd_lap(depth, idx) ? 1u : 0u;
-	const uint64_t bits = (uint64_t)(~0u >> (GDK_WORD_SLOTS - n)) << pos;
-	const uint32_t here = (uint32_t)bits, rest = (uint32_t)(bits >> GDK_WORD_SLOTS);
-
-	gdk_red_add64(gdk_word(st, depth, idx),
-		      gdk_pack(odd_lap ? 0 - here : here, 0 - odd_lap - (1u << pos)), scope);
-	/* Adding 0 costs less than a branch. */
-	gdk_red_add64(gdk_word(st, depth, idx + n),
-		      gdk_odd_lap(depth, idx + n) ? 0 - (uint64_t)rest : rest, scope);
-}
-
 #define GDK_DBREC_POLLS 1000u /* about 100 us */
 
 /* Waits until the previous holder's store of the DBREC, with the value for `from`, is visible. That

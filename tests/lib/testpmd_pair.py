@@ -151,6 +151,9 @@ def receive_reports(pair, n=None, prepare=()):
     start = len(pair.rx.log)
     pair.tx.cmds(*RETRY)
     pair.run()
-    pair.rx.until(lambda: pair.rx.log[start:].count(b"ol_flags:") >= n,
-                  lambda: f"{pair.rx.log[start:].count(b'ol_flags:')} of {n} reports", 20)
+
+    def complete():
+        return len(re.findall(rb"ol_flags:[^\n]*\n", pair.rx.log[start:]))
+
+    pair.rx.until(lambda: complete() >= n, lambda: f"{complete()} of {n} reports", 20)
     return reports(pair.rx.text(start))
