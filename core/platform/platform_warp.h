@@ -2,9 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Blocks and warps made of CPU threads, one thread per lane. Collective functions (sync,
- * ballot, shuffle, match, least value) are meetings under a mutex, which ThreadSanitizer
- * understands. A thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any
- * other thread is a warp of one lane and a block of one thread.
+ * ballot, shuffle, match, least value) are meetings: the lanes arrive under a mutex, and wait by
+ * futex for the last one. When a meeting is over it does not change any more, so the lanes read its
+ * result without the mutex: if all lanes that wake up needed it, they would wait for each other. A
+ * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other thread is a
+ * warp of one lane and a block of one thread.
  *
  * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
  * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
@@ -13,13 +15,20 @@
 #ifndef GDK_PLATFORM_WARP_H
 #define GDK_PLATFORM_WARP_H
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../device/gdk/platform_fn.h"
+
+#ifndef __cplusplus
+long syscall(long number, ...); /* unistd.h does not declare it for strict C11 */
+#endif
 
 #define GDK_HOST_LANES	   32
 #define GDK_HOST_LIMIT_S   100	   /* time limit for a meeting, then abort */
@@ -36,13 +45,13 @@ enum gdk_host_call {
 };
 
 /* One collective call of the lanes in mask. A lane is in at most one meeting at a time, so a
- * warp needs at most one meeting per lane. */
+ * warp needs at most one meeting per lane. Lanes store `returned` and, to end the meeting, `call`
+ * without the warp's lock. */
 struct gdk_host_meeting {
-	enum gdk_host_call call;
+	uint32_t call;		       /* enum gdk_host_call */
 	uint32_t mask, came, returned; /* bit per lane: expected, arrived, returned */
 	uint32_t want;		       /* GATHER: number of lanes that completes it */
-	int over;		       /* 1: complete, so the lanes return */
-	pthread_cond_t cond;
+	uint32_t over;		       /* 1: complete, so the lanes return; futex */
 	uint64_t value[GDK_HOST_LANES];
 };
 
@@ -56,10 +65,9 @@ struct gdk_host_warp {
 
 struct gdk_host_block {
 	pthread_mutex_t lock;
-	pthread_cond_t cond;
 	uint32_t size, threads; /* number of threads at the start, and of those that remain */
-	uint32_t came, round;	/* barrier: threads that arrived; number of completed rounds */
-	int any, any_of[2];	/* OR of the predicates: of this round; of the last two rounds */
+	uint32_t came, round; /* barrier: threads that arrived; number of completed rounds, futex */
+	int any, any_of[2];   /* OR of the predicates: of this round; of the last two rounds */
 	uint32_t least, least_of[2]; /* least value, likewise */
 	uint64_t word;		     /* value of the broadcast */
 	struct gdk_host_warp *warp;
@@ -91,7 +99,6 @@ GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_w
 	uint32_t at, i, n;
 
 	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->cond, NULL);
 	b->size = b->threads = size;
 	b->came = b->round = 0;
 	b->any = 0;
@@ -104,24 +111,18 @@ GDK_SLOW_FN void gdk_host_block_init(struct gdk_host_block *b, struct gdk_host_w
 		warps->lanes = n == GDK_HOST_LANES ? UINT32_MAX : (1u << n) - 1;
 		warps->size = n;
 		warps->seed = seed * 2654435761u + at + 1;
-		for (i = 0; i < GDK_HOST_LANES; i++) {
+		for (i = 0; i < GDK_HOST_LANES; i++)
 			warps->meeting[i].call = GDK_HOST_NOTHING;
-			pthread_cond_init(&warps->meeting[i].cond, NULL);
-		}
 	}
 }
 
 /* Frees the locks of a block. All its threads must have left. */
 GDK_SLOW_FN void gdk_host_block_fini(struct gdk_host_block *b)
 {
-	uint32_t at, i;
+	uint32_t at;
 
-	for (at = 0; at < b->size; at += GDK_HOST_LANES) {
-		for (i = 0; i < GDK_HOST_LANES; i++)
-			pthread_cond_destroy(&b->warp[at / GDK_HOST_LANES].meeting[i].cond);
+	for (at = 0; at < b->size; at += GDK_HOST_LANES)
 		pthread_mutex_destroy(&b->warp[at / GDK_HOST_LANES].lock);
-	}
-	pthread_cond_destroy(&b->cond);
 	pthread_mutex_destroy(&b->lock);
 }
 
@@ -133,22 +134,37 @@ GDK_SLOW_FN void gdk_host_enter(struct gdk_host_block *b, uint32_t rank)
 	gdk_host_self.lane = rank % GDK_HOST_LANES;
 }
 
-/* Waits for cond until the given time. Returns 0 when the time is over. */
-GDK_SLOW_FN int gdk_host_sleep(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
-{
-	struct timespec t;
-
-	t.tv_sec = (time_t)(until_ns / 1000000000u);
-	t.tv_nsec = (long)(until_ns % 1000000000u);
-	return pthread_cond_timedwait(cond, lock, &t) == 0;
-}
-
 GDK_SLOW_FN uint64_t gdk_host_time_ns(void)
 {
 	struct timespec t;
 
 	timespec_get(&t, TIME_UTC);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Waits while *word has the value `old`. Returns 0 if it still has it at the given time. Acquire:
+ * pairs with the release store of the word. */
+GDK_SLOW_FN int gdk_host_sleep(const uint32_t *word, uint32_t old, uint64_t until_ns)
+{
+	struct timespec t;
+
+	t.tv_sec = (time_t)(until_ns / 1000000000u);
+	t.tv_nsec = (long)(until_ns % 1000000000u);
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
+		if (gdk_host_time_ns() >= until_ns)
+			return 0;
+		(void)syscall(SYS_futex, word,
+			      FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME, old,
+			      &t, NULL, FUTEX_BITSET_MATCH_ANY);
+	}
+	return 1;
+}
+
+/* Wakes up all threads that wait for word, which the caller has stored. The caller should not hold
+ * the lock, which these threads need soon. */
+GDK_SLOW_FN void gdk_host_wake(const uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT32_MAX, NULL, NULL, 0);
 }
 
 /* ---- warps ---- */
@@ -159,11 +175,14 @@ GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum
 						   uint32_t mask)
 {
 	struct gdk_host_meeting *m, *idle = NULL;
+	uint32_t open;
 
 	for (m = w->meeting; m < w->meeting + GDK_HOST_LANES; m++) {
-		if (m->call == GDK_HOST_NOTHING)
+		/* Acquire: pairs with the release of the last lane that returned. */
+		open = __atomic_load_n(&m->call, __ATOMIC_ACQUIRE);
+		if (open == GDK_HOST_NOTHING)
 			idle = m;
-		else if (!m->over && m->mask == mask && m->call == call)
+		else if (!m->over && m->mask == mask && open == (uint32_t)call)
 			return m;
 		else if (!m->over && m->mask == mask)
 			gdk_host_die("the lanes of the mask called different functions", mask,
@@ -171,10 +190,10 @@ GDK_SLOW_FN struct gdk_host_meeting *gdk_host_find(struct gdk_host_warp *w, enum
 	}
 	if (!idle)
 		gdk_host_die("too many open meetings", mask, 0);
-	idle->call = call;
 	idle->mask = mask;
 	idle->came = idle->returned = 0;
-	idle->over = 0;
+	__atomic_store_n(&idle->over, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&idle->call, (uint32_t)call, __ATOMIC_RELAXED);
 	return idle;
 }
 
@@ -195,20 +214,21 @@ GDK_SLOW_FN uint32_t gdk_host_want(struct gdk_host_warp *w)
 }
 
 /* Completes a meeting if all its lanes have arrived. A GATHER meeting is also complete if it has
- * the wanted number of lanes or its time is over. */
-GDK_SLOW_FN void gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_meeting *m,
-				 int time_is_over)
+ * the wanted number of lanes or its time is over. Returns 1 if it has completed the meeting; the
+ * caller must then wake up the lanes, after it has released the lock. */
+GDK_SLOW_FN int gdk_host_settle(const struct gdk_host_warp *w, struct gdk_host_meeting *m,
+				int time_is_over)
 {
 	const int gather = m->call == GDK_HOST_GATHER;
 	const uint32_t missing = (gather ? UINT32_MAX : m->mask) & w->lanes & ~m->came;
 
 	if (missing &&
 	    !(gather && (time_is_over || (uint32_t)__builtin_popcount(m->came) >= m->want)))
-		return;
-	m->over = 1;
+		return 0;
 	if (gather)
 		m->mask = m->came;
-	pthread_cond_broadcast(&m->cond);
+	__atomic_store_n(&m->over, 1, __ATOMIC_RELEASE);
+	return 1;
 }
 
 /* Returns the least value of the lanes that came. */
@@ -277,6 +297,8 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 	const uint32_t bit = 1u << gdk_host_self.lane;
 	struct gdk_host_meeting *m;
 	uint64_t until, result;
+	uint32_t came;
+	int over;
 
 	if (!w)
 		return gdk_host_alone(call, v);
@@ -288,38 +310,43 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 		m->want = gdk_host_want(w);
 	m->came |= bit;
 	m->value[gdk_host_self.lane] = v;
-	gdk_host_settle(w, m, 0);
+	over = gdk_host_settle(w, m, 0);
+	pthread_mutex_unlock(&w->lock);
 	until = gdk_host_time_ns() +
 		(call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS : GDK_HOST_LIMIT_S * 1000000000ull);
-	while (!m->over) {
-		if (gdk_host_sleep(&m->cond, &w->lock, until) || m->over)
-			continue;
-		if (call != GDK_HOST_GATHER)
+	if (!over && !gdk_host_sleep(&m->over, 0, until)) {
+		pthread_mutex_lock(&w->lock);
+		if (!m->over && call != GDK_HOST_GATHER)
 			gdk_host_die("a lane of the mask did not arrive", m->mask, m->came);
-		gdk_host_settle(w, m, 1);
+		if (!m->over)
+			over = gdk_host_settle(w, m, 1);
+		pthread_mutex_unlock(&w->lock);
 	}
+	if (over)
+		gdk_host_wake(&m->over);
 	result = gdk_host_result(m, call == GDK_HOST_BALLOT ? 1 : v, from % GDK_HOST_LANES);
-	m->returned |= bit;
-	if (m->returned == m->came)
-		m->call = GDK_HOST_NOTHING;
-	pthread_mutex_unlock(&w->lock);
+	/* Release: all lanes have read the meeting before gdk_host_find() uses it again. Only the
+	 * last lane may access it after it has set its bit. */
+	came = m->came;
+	if (__atomic_or_fetch(&m->returned, bit, __ATOMIC_ACQ_REL) == came)
+		__atomic_store_n(&m->call, GDK_HOST_NOTHING, __ATOMIC_RELEASE);
 	return result;
 }
 
 /* ---- blocks ---- */
 
-/* Ends the round of the barrier if all threads have arrived, and returns whether they have. The
- * caller holds the block's lock. */
+/* Ends the round of the barrier if all threads have arrived, and returns whether they have; the
+ * caller must then wake them up. The caller holds the block's lock. */
 GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 {
 	if (b->came < b->threads)
 		return 0;
 	b->came = 0;
 	b->least_of[b->round % 2] = b->least;
-	b->any_of[b->round++ % 2] = b->any;
+	b->any_of[b->round % 2] = b->any;
 	b->any = 0;
 	b->least = UINT32_MAX;
-	pthread_cond_broadcast(&b->cond);
+	__atomic_store_n(&b->round, b->round + 1, __ATOMIC_RELEASE);
 	return 1;
 }
 
@@ -330,7 +357,7 @@ GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 	struct gdk_host_block *b = gdk_host_self.block;
 	const uint64_t until = gdk_host_time_ns() + GDK_HOST_LIMIT_S * 1000000000ull;
 	uint32_t round;
-	int any;
+	int through;
 
 	if (!b)
 		return pred != 0;
@@ -340,15 +367,15 @@ GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 	b->any |= pred != 0;
 	if (*least < b->least)
 		b->least = *least;
-	if (!gdk_host_block_through(b))
-		while (b->round == round)
-			if (!gdk_host_sleep(&b->cond, &b->lock, until) && b->round == round)
-				gdk_host_die("a thread of the block did not arrive", b->threads,
-					     b->came);
-	any = b->any_of[round % 2]; /* not overwritten before this thread is in round + 2 */
-	*least = b->least_of[round % 2];
+	through = gdk_host_block_through(b);
 	pthread_mutex_unlock(&b->lock);
-	return any;
+	if (through)
+		gdk_host_wake(&b->round);
+	else if (!gdk_host_sleep(&b->round, round, until))
+		gdk_host_die("a thread of the block did not arrive", b->threads, b->came);
+	/* These are not overwritten before this thread is in round + 2. */
+	*least = b->least_of[round % 2];
+	return b->any_of[round % 2];
 }
 
 GDK_SLOW_FN int gdk_host_block_any(int pred)
@@ -393,13 +420,14 @@ GDK_SLOW_FN void gdk_host_leave(void)
 	pthread_mutex_lock(&w->lock);
 	w->lanes &= ~(1u << gdk_host_self.lane);
 	for (m = w->meeting; m < w->meeting + GDK_HOST_LANES; m++)
-		if (m->call != GDK_HOST_NOTHING && !m->over)
-			gdk_host_settle(w, m, 0);
+		if (__atomic_load_n(&m->call, __ATOMIC_ACQUIRE) != GDK_HOST_NOTHING && !m->over &&
+		    gdk_host_settle(w, m, 0))
+			gdk_host_wake(&m->over);
 	pthread_mutex_unlock(&w->lock);
 	pthread_mutex_lock(&b->lock);
 	b->threads--;
-	if (b->came)
-		(void)gdk_host_block_through(b);
+	if (b->came && gdk_host_block_through(b))
+		gdk_host_wake(&b->round);
 	pthread_mutex_unlock(&b->lock);
 	gdk_host_self.block = NULL;
 	gdk_host_self.warp = NULL;
