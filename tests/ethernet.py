@@ -6,7 +6,8 @@ processes exchange frames, and DPDK's driver, its packet parser and rte_thash sa
 right. Frames come from and go to pcap files by DPDK's pcap driver, so that DPDK also reads
 and writes the contents that are compared.
 
-usage: ethernet.py [CHECK[:DV_FLOW_EN]...]   B: build folder; LONG=1: 10^6 frames instead of 10^4
+usage: ethernet.py [CHECK[:DV_FLOW_EN]...]   B: build folder; MORE=1: more checks also
+       with dv_flow_en=0; LONG=1: all of them, and 10^6 frames instead of 10^4
 """
 import os
 import pathlib
@@ -27,6 +28,7 @@ from testpmd_pair import (ANY_MAC, RETRY, Pair, account, nothing_wrong, numbered
                           only_headers, receive_reports, reports, same, tshark)
 
 LONG = bool(os.environ.get("LONG"))
+MORE = bool(os.environ.get("MORE"))
 MANY = 1000000 if LONG else 10000
 CHUNK = 20000  # frames of one pcap file
 SEED = 20
@@ -524,7 +526,8 @@ CHECKS = {
     "flows": (check_flows, BOTH), "faults": (check_faults, BOTH),
     "captures": (check_captures, BOTH[:1]), "schedule": (check_schedule, BOTH[:1]),
 }
-# Without LONG=1 these run with dv_flow_en=1 only: they use no rule of their own.
+# Without LONG=1 these run with dv_flow_en=1 only: they use no rule of their own. The others, but for
+# flows, need MORE=1 or LONG=1 for dv_flow_en=0.
 ONCE = ("account", "csum", "tso", "faults")
 
 
@@ -559,7 +562,7 @@ def main():
     for name in names:
         name, _, device = name.partition(":")
         function, devices = CHECKS[name]
-        if name in ONCE and not LONG and not device:
+        if not LONG and (name in ONCE or not MORE and name != "flows"):
             devices = devices[:1]
         for one in [f"dv_flow_en={device}"] if device else devices:
             good &= run_check(name, function, one)

@@ -8,7 +8,7 @@
 # usage: run.sh [check | more | targets]
 #   check: only the scripts that read sources, headers and archives
 #   more: only the tests that build much, which run.sh without argument leaves out unless T or LONG
-#         selects them
+#         selects them, and others with all their parts
 #   targets: run nothing; print the make targets that the selected tests need
 #   T     run the tests whose name contains this shell pattern (all)
 #   LONG  1: the scripts also run their long forms, with ten times the time limit
@@ -39,6 +39,8 @@ patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/fuzz.s
 # Those that build much: for another processor, other projects, a current rdma-core, clean builds, the
 # benchmarks, and the fuzzers.
 more="tests/aarch64.sh tests/consumers/rdma_core_current.sh tests/rebuild.sh tests/projects.sh tests/bench/compile.sh"
+# Those that have further parts if MORE is set.
+parts="tests/model/run.sh tests/gpu/compile.sh tests/fuzz.sh tests/ethernet.py"
 # A script whose programs poll all the time, and then starve the others on two processors.
 busy="${LONG:+tests/eth_testpmd.py}"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
@@ -109,13 +111,13 @@ untimed() {
 	case $what:$SAN in
 	check:*) selected $(checks) ;;
 	*:thread) ;;
-	more:*) selected $more tests/fuzz.sh ;;
+	more:*) selected $more $parts ;;
 	*:) selected $patient ${T:+$more} ${LONG:+$more} $(checks) | awk '!seen[$0]++' ;;
 	*) selected tests/fuzz.sh ;;
 	esac
 }
 
-[ -z "$T$LONG" ] && [ "$what" != more ] || export FUZZ=1 # fuzz.sh also runs the fuzzers
+[ -z "$LONG" ] && [ "$what" != more ] || export MORE=1
 alone=$(alone) timed=$(timed) untimed=$(untimed)
 [ -n "$alone$timed$untimed" ] || {
 	echo "run.sh: T=$T matches no test; their names are test_X, thread/X and tests/X.sh" >&2

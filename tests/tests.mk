@@ -222,7 +222,7 @@ test:
 run-tests:
 	@$(TEST_ENV) tests/run.sh
 ## test-more          run the tests that build much: for AArch64, with a current rdma-core, in other
-##                    projects, in clean folders, the GPU benchmarks, and the fuzzers for 20 s
+##                    projects, in clean folders, the GPU benchmarks; the fuzzers for 20 s; larger models
 test-more:
 	@tests/deps.sh build demo test fuzz
 	@$(MAKE) --no-print-directory CUDA_ARCH='$(TEST_ARCH)' build-tests

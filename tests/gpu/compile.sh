@@ -58,13 +58,16 @@ export B NVCC out
 # With calls of functions, in half of the time: the functions then have the instructions for every
 # scope, and ptxas assembles each of them. That checks that each architecture has all instructions.
 # The examples and footprint.sh compile inlined code. No code of the debug build depends on the
-# architecture or has instructions of its own. LONG=1: debug builds of all, and everything as make
-# compiles it.
+# architecture or has instructions of its own. Without MORE=1 one architecture is enough, because
+# footprint.sh compiles the most used functions for each. LONG=1: debug builds of all, and everything
+# as make compiles it.
 {
 	if [ -n "${LONG:-}" ]; then
 		for arch in $archs; do printf '%s\0' "$arch" inlined "" "$arch" inlined -DGDK_DEBUG; done
 	else
-		for arch in $archs; do printf '%s\0' "$arch" calls ""; done
+		few=$archs
+		[ -n "${MORE:-}" ] || few=$(grep -x 90 <<<"$archs") || few=${archs%%$'\n'*}
+		for arch in $few; do printf '%s\0' "$arch" calls ""; done
 		printf '%s\0' "${archs%%$'\n'*}" ptx -DGDK_DEBUG
 	fi
 } | xargs -0 -P "$(nproc)" -n 3 bash -c 'compile "$1" "$2" "$3"' compile
