@@ -526,7 +526,7 @@ CHECKS = {
     "flows": (check_flows, BOTH), "faults": (check_faults, BOTH),
     "captures": (check_captures, BOTH[:1]), "schedule": (check_schedule, BOTH[:1]),
 }
-# Without LONG=1 these run with dv_flow_en=1 only: they use no rule of their own. The others, but for
+# Without LONG=1 these run with dv_flow_en=1 only: they use no rule of their own. The others, except
 # flows, need MORE=1 or LONG=1 for dv_flow_en=0.
 ONCE = ("account", "csum", "tso", "faults")
 
@@ -562,7 +562,8 @@ def main():
     for name in names:
         name, _, device = name.partition(":")
         function, devices = CHECKS[name]
-        if not LONG and (name in ONCE or not MORE and name != "flows"):
+        once = name in ONCE or (not MORE and name != "flows")
+        if once and not LONG:
             devices = devices[:1]
         for one in [f"dv_flow_en={device}"] if device else devices:
             good &= run_check(name, function, one)

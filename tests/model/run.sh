@@ -87,7 +87,6 @@ post_dev.h | gdk_own_make_plain | gdk_ | exclusive use: one thread
 post_dev.h | gdk_post_begin | gdk_ | no queue pair ends
 by_hand_dev.h | gdk_reserve | gdk_ | no reservation is too large
 wait_dev.h | gdk_note_error | gdk_ | no WQE fails
-cq_dev.h | gdk_state_error_wqe | gdk_ | no WQE fails
 wait_time_dev.h | gdk_wait_check | gdk_ | there is no watch word
 wait_time_dev.h | gdk_wait_end | gdk_ | no wait ends with an error
 wait_time_dev.h | gdk_wait_turn | gdk_ld32(&st->poll_ns | all CQEs are in GPU memory
