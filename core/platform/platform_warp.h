@@ -152,7 +152,7 @@ GDK_SLOW_FN int gdk_host_sleep(const uint32_t *word, uint32_t old, uint64_t unti
 	t.tv_nsec = (long)(until_ns % 1000000000u);
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
 		if (gdk_host_time_ns() >= until_ns)
-			return 0;
+			return __atomic_load_n(word, __ATOMIC_ACQUIRE) != old;
 		(void)syscall(SYS_futex, word,
 			      FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME, old,
 			      &t, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -371,8 +371,12 @@ GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 	pthread_mutex_unlock(&b->lock);
 	if (through)
 		gdk_host_wake(&b->round);
-	else if (!gdk_host_sleep(&b->round, round, until))
-		gdk_host_die("a thread of the block did not arrive", b->threads, b->came);
+	else if (!gdk_host_sleep(&b->round, round, until)) {
+		pthread_mutex_lock(&b->lock);
+		if (b->round == round)
+			gdk_host_die("a thread of the block did not arrive", b->threads, b->came);
+		pthread_mutex_unlock(&b->lock);
+	}
 	/* These are not overwritten before this thread is in round + 2. */
 	*least = b->least_of[round % 2];
 	return b->any_of[round % 2];
