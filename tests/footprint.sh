@@ -9,7 +9,8 @@
 #   stack      bytes, of the kernel or of the function that has the largest frame
 #   spills     bytes of the stores and loads of spilled registers, in all functions
 #
-# usage: footprint.sh          fails if a row of the short form (LONG=1: any row) exceeds a limit
+# usage: footprint.sh          fails if a row of the short form exceeds a limit (MORE=1: also of the form
+#                              more, LONG=1: any row)
 #        footprint.sh table [PEER]  prints all rows; PEER: include folder of DOCA GPUNetIO, whose
 #                              values are printed beside ours
 #   ONLY   select rows, of all forms, by this extended regular expression
@@ -45,7 +46,7 @@ trap 'rm -rf "$out"' EXIT
 
 limit='(-|[0-9]+(\([0-9]+\))?)'
 grep -n -v -E '^ *(#|$)' "$limits" | grep -v -E "^[0-9]+:(put64|putn|putsig|p|get|send|recv|dma|rdmas|rdmaw|rdmar|eths|ethm|ethr)-(excl|cta|gpu)\
--(db|auto)-(thread|warp|block)-sm_[0-9]+(-bounds1024|-call2|-call4|-live48)? +(short|long)\
+-(db|auto)-(thread|warp|block)-sm_[0-9]+(-bounds1024|-call2|-call4|-live48)? +(short|more|long)\
 ( +$limit){4} *$" && {
 	echo "footprint.sh: $limits: these lines are not rows"
 	exit 2
@@ -57,7 +58,7 @@ rows() { # prints the lines of the limits that are selected and that nvcc can co
 		if [ -n "${ONLY:-}" ]; then
 			[[ $row =~ $ONLY ]] || continue
 		elif [ "$what" = test ] && [ -z "${LONG:-}" ] && [ "$form" != short ]; then
-			continue
+			[ "$form" = more ] && [ -n "${MORE:-}" ] || continue
 		fi
 		arch=${row#*-*-*-*-}
 		[[ " $archs" == *" ${arch%%-*} "* ]] || {

@@ -40,7 +40,7 @@ patient="tests/model/run.sh tests/gpu/compile.sh tests/footprint.sh tests/fuzz.s
 # benchmarks, and the fuzzers.
 more="tests/aarch64.sh tests/consumers/rdma_core_current.sh tests/rebuild.sh tests/projects.sh tests/bench/compile.sh"
 # Those that have further parts if MORE is set.
-parts="tests/model/run.sh tests/gpu/compile.sh tests/fuzz.sh tests/ethernet.py"
+parts="tests/model/run.sh tests/footprint.sh tests/gpu/compile.sh tests/fuzz.sh tests/ethernet.py"
 # A script whose programs poll all the time, and then starve the others on two processors.
 busy="${LONG:+tests/eth_testpmd.py}"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
