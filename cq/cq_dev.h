@@ -81,9 +81,8 @@ GDK_FN uint32_t gdk_wqe_slots(const struct gdk_qp_state *st, uint64_t index)
 	return ds > 4 ? (ds + 3) / 4 : 1;
 }
 
-/* Returns whether the error CQE in entry 0 of a collapsed CQ is a flush, which follows another
- * error. The entry may change after the caller has read its opcode, but only to the flush of a
- * later WQE. */
+/* Returns 1 if the error CQE in entry 0 of a collapsed CQ is a flush, which follows another error.
+ * Also returns 1 if a flush has overwritten the first error since the caller read its opcode. */
 GDK_FN int gdk_cqe_is_flush(const struct gdk_qp_state *st)
 {
 	const uint64_t base = gdk_ldc64(&st->cq_ring);

@@ -194,7 +194,7 @@ struct gdk_wqe_view {
 	const uint8_t *ring;
 	uint64_t first;	   /* index of the control segment, in segments */
 	uint64_t mask;	   /* number of segments of the ring, minus 1 */
-	uint32_t limit;	   /* number of segments that may be read */
+	uint32_t limit;	   /* number of segments, from `first` on, that may be read */
 	uint32_t ethernet; /* not 0: the ring is an Ethernet send queue */
 	uint32_t held;	   /* number of segments that seg contains, from segment `base` on */
 	uint64_t base;

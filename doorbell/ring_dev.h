@@ -8,14 +8,17 @@
  *
  * Which order is guaranteed, and why it suffices. W: WQEs, D: DBREC, R: register, C: the proxy's
  * counter. "->" is a release fence of the scope that gdk_nic_fence() selects; a comma is no fence.
- * GPU scope suffices where ring and DBREC are in GPU memory: stores before the fence are in the
- * second-level cache, from which the NIC reads, before a later store leaves the GPU.
+ * GPU scope suffices where the CPU cannot access the memory of ring, CQ, DBREC and register: stores
+ * before the fence are in the second-level cache, from which the NIC reads, before a later store
+ * leaves the GPU.
  *
  *   handler    exclusive use     shared use         is the doorbell repeated?
  *   GPU_SM_DB  W -> D, R         W -> D -> R        yes, see below
  *   GPU_SM_BF  W -> D, R         W -> D -> R        yes, see below
  *   NO_DBR     W -> R            W -> R             no (no DBREC that R could precede)
  *   CPU_PROXY  W -> C            W -> C             no (C is 64 bits wide and only grows)
+ *
+ * gdk_ring() executes two fences for every handler, before D and before R or C.
  *
  * W before D: a NIC that has dropped a doorbell may read the DBREC, and then the WQEs, at any time.
  * D before R: a NIC that handles a doorbell takes the index from the register, and does not need
@@ -159,7 +162,8 @@ GDK_FN void gdk_dbrec_store(const struct gdk_db *db)
 }
 
 /* Stores the register or, with the CPU proxy, its counter. Only the holder of the token
- * (token_dev.h) stores the counter, or a program that uses gdk_ring_proxy(). It never falls. */
+ * (token_dev.h), or a program that uses gdk_ring_proxy(), stores the counter. The counter never
+ * decreases. */
 GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
 {
 	if (gdk_is_proxy(handler))

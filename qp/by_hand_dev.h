@@ -290,7 +290,7 @@ GDK_FN void gdk_ring_db(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, uin
 	if (gdk_debug_refuses_below(st, pi))
 		return;
 	if (gdk_ldc32(&st->flags) & GDK_QPF_RUNG_READ)
-		gdk_nic_fence(gdk_ldc32(&st->flags)); /* orders WQEs before `rung`: gdk_ring() */
+		gdk_nic_fence(gdk_ldc32(&st->flags)); /* orders WQEs before `rung` */
 	gdk_red_max64(&st->rung, pi, GDK_SCOPE_GPU);
 	if (gdk_opt_async(opt)) {
 		gdk_mmio_st64_async(db.reg, db.reg_value);

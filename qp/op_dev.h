@@ -2,10 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * Operations. gdk_op_run() posts every operation. It alone cuts transfers into pieces, computes
- * tickets, serves groups of threads, and posts operations that need more slots than the ring has.
- * An operation has WQEs of two kinds. First come the pieces of a transfer, one WQE for each piece;
- * or one WAIT WQE, which makes the NIC wait for a CQE of another CQ. At most one more WQE follows,
- * the tail: a signal, an atomic operation or a dump (onesided_dev.h).
+ * tickets, executes operations for groups of threads, and posts operations that need more slots
+ * than the ring has. An operation begins with the pieces of a transfer, one WQE each, or with one
+ * WAIT WQE, which makes the NIC wait for a CQE of another CQ. At most one WQE follows, the tail: a
+ * signal, an atomic operation or a dump (onesided_dev.h).
  */
 #ifndef GDK_OP_DEV_H
 #define GDK_OP_DEV_H
@@ -18,7 +18,7 @@
 enum gdk_move_kind {
 	GDK_MOVE_NONE,
 	GDK_MOVE_WRITE,
-	GDK_MOVE_WRITE_IMM, /* has one piece, of 1 to GDK_CHUNK bytes */
+	GDK_MOVE_WRITE_IMM, /* one WQE, of 1 to GDK_CHUNK bytes */
 	GDK_MOVE_READ,
 	GDK_MOVE_INLINE, /* the WQE contains `data`; laddr is not used */
 	GDK_MOVE_SEND,	 /* one message of up to GDK_CHUNK bytes; raddr is not used */

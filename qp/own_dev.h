@@ -50,8 +50,8 @@ GDK_FN uint32_t *gdk_ready_half(struct gdk_qp_state *st, uint32_t depth, uint64_
 	return (uint32_t *)(void *)gdk_word(st, depth, idx);
 }
 
-/* Returns the address of the half of slot idx's word that has the token bits. It is 0 in all words
- * while a thread owns the token. */
+/* Returns the address of the half of slot idx's word that has the token bits. This half is 0 in all
+ * words while a thread owns the token. */
 GDK_FN uint32_t *gdk_token_half(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 {
 	return (uint32_t *)(void *)gdk_word(st, depth, idx) + 1;

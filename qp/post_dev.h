@@ -30,8 +30,9 @@
  *
  * Costs on an H200 (tests/bench/post.sh): a fence 250 ns, an atomic operation or a load from the
  * second-level cache 150 to 250 ns, everything else together 100 ns. So an exclusive post has one
- * fence. A shared post waits for one addition, which reserves, for one fence after the WQEs, and
- * for one after the DBREC; the read-modify-write that parks the token is in flight meanwhile.
+ * fence. A shared post waits three times: for the addition that reserves, for a fence after the
+ * WQEs, and for a fence after the DBREC. The read-modify-write that parks the token is in flight
+ * during the last fence.
  */
 #ifndef GDK_POST_DEV_H
 #define GDK_POST_DEV_H
@@ -79,7 +80,7 @@ struct gdk_post {
 	 * 1 if fences need system scope, 2 if GPU scope suffices */
 	uint32_t parked;
 	uint64_t doorbells; /* shared: `doorbells` of the state block */
-	struct gdk_db db;   /* exclusive */
+	struct gdk_db db;   /* exclusive: the doorbell */
 };
 
 /* Set in the index of a slot if no slot may be written: the QP has ended, or none became free. */
@@ -99,8 +100,8 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
-	/* Without the availability check, and if one doorbell can announce the whole ring, the case
-	 * is plain unless the plain end is 0. */
+	/* A post without availability check needs no other check than that the plain end is not 0,
+	 * if one doorbell can announce the whole ring. So 0 is compared. */
 	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
 	/* Adds two bits that are always 0 to the comparison below: bit 0 of the slot's address, and
 	 * the top bit of qpn8_be. So the compiler cannot move the loads of these values behind the
@@ -195,9 +196,9 @@ GDK_FN void gdk_own_end(const struct gdk_post *p, gdk_handler_t handler, uint32_
 	uint64_t i = p->base, doorbells = 0;
 
 	/* This load is in flight during the fence. If it were earlier, the compiler could make the
-	 * thread wait for its value before the fence, up to 200 ns. If it depended on the condition
-	 * below, the compiler would replace branches by predicated instructions, which cost time
-	 * even if not executed. */
+	 * thread wait for its value before the fence, up to 200 ns. If it were inside the branches
+	 * below, the compiler would replace them by predicated instructions, which cost time even
+	 * if not executed. */
 	if (!gdk_is_proxy(handler))
 		doorbells = gdk_ld64(&p->st->doorbells, own);
 	if (opt & GDK_OPT_SKIP_DB) {
@@ -298,12 +299,13 @@ GDK_FN int gdk_token_first(gdk_handler_t handler, uint32_t flags, int scope)
 	       (scope == GDK_SCOPE_CTA || !(flags & GDK_QPF_SYS_SCOPE));
 }
 
-/* Rings the doorbell for all slots below db->pi, which the caller has stored in `rung`, and parks
- * the token at slot db->pi. next: the word of this slot; token: its token bit. Returns the old
+/* Rings the doorbell for all slots below db->pi, and parks the token at slot db->pi. The caller has
+ * stored db->pi in `rung`. next: the word of this slot; token: its token bit. Returns the old
  * value of the word. If gdk_token_first() allows it, the token moves on between DBREC and register,
- * and travels during the fence between the two. The next holder's DBREC must follow ours: in CTA
- * scope a fence orders the DBREC before the token. Otherwise the next holder finds the token by
- * `parked`, which is stored after the fence, or calls gdk_await_dbrec(). */
+ * and travels during the fence between the two. The next holder's DBREC must follow ours. In CTA
+ * scope, a fence of this scope orders our DBREC before the token. In GPU scope, the next holder
+ * finds the token by `parked`, which is stored after the fence between DBREC and register; or it
+ * calls gdk_await_dbrec(). */
 GDK_FN uint64_t gdk_hand_over(uint64_t *next, uint64_t token, const struct gdk_db *db,
 			      gdk_handler_t handler, uint32_t flags, int scope)
 {
@@ -523,9 +525,9 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
  * Reserves `slots` slots for each thread of the group, and `extra` slots once, behind them. In
  * THREAD scope extra is 0. Returns 0, or the status that ended the QP; then no slot may be written,
  * and gdk_post_end() must not be called.
- * The threads of a warp or block wait for each other first. Otherwise rank 0 could reserve while
- * another thread is still in an earlier post. That post could then wait for slots of the group to
- * complete, which needs the WQE that the same thread has not written yet.
+ * The threads of a warp or block wait for each other first. Otherwise rank 0 could reserve before
+ * another thread has reserved for an earlier post. That thread could then wait until slots of the
+ * group are complete, before it has written its own WQE in them: a deadlock.
  */
 GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
 			  uint32_t extra, struct gdk_how how)

@@ -194,9 +194,9 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 		return 0;
 	st = gdk_state_of_qp(rq);
 	/* The caller knows from a CQE or from a reservation that its slots are free, so `rung` is
-	 * at least pi - depth. But this load may return an older value: the store of `rung` is not
-	 * ordered before that of the DBREC, and this load is not ordered after the loads of the
-	 * caller. So the load is repeated before the call fails. */
+	 * at least pi - depth. But this load may return an older value: gdk_ring() has no fence
+	 * between `rung` and the DBREC, and this load is not ordered after the loads of the caller.
+	 * So the load is repeated before the call fails. */
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
 		if (polls == GDK_DBREC_POLLS)
@@ -215,7 +215,7 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
  * submit, gdk_recv() or wait.
  * Returns 0, -EOPNOTSUPP if the receive queue is not exported, or -EINVAL if pi is more than a
  * whole ring above the slots that are offered already. In this case nothing is offered, because
- * receives would be overwritten that the NIC has not used.
+ * the ring is too small for these receives.
  */
 GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct gdk_how how)
 {
@@ -375,9 +375,9 @@ GDK_FN int gdk_recv_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_v
 
 /*
  * Waits until the receive of the ticket is complete and its data is visible. gdk_recv_dump()
- * describes daddr and mcst. *cqe is the address of the CQE. The CQE stays until as many more
- * receives are complete as the CQ has entries. Returns 0, -EOPNOTSUPP if the receive queue is not
- * exported, or the status that ended the QP.
+ * describes daddr and mcst. *cqe is the address of the CQE. The CQE is overwritten when N more
+ * receives are complete, where N is the number of CQ entries. Returns 0, -EOPNOTSUPP if the receive
+ * queue is not exported, or the status that ended the QP.
  */
 GDK_FN int gdk_recv_wait(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket,
 			 struct doca_gpu_dev_verbs_addr daddr,

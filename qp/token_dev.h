@@ -3,8 +3,8 @@
 /*
  * The token is the right to ring the doorbell. Threads publish slots (slots_dev.h) in any order,
  * and no thread waits for the publisher of an earlier slot. `rung`, `parked`, `left` and `wanted`
- * are words of the state block (state.h); slots below `rung` were rung. At any time the token is in
- * one of four states:
+ * are words of the state block (state.h). Slots below `rung` are rung, or the holder is about to
+ * ring for them. At any time the token is in one of four states:
  *   held    One thread has the token. Only this thread stores `rung` and the DBREC, apart from
  *           programs that use by_hand_dev.h. It may store the doorbell register after it has handed
  *           the token over (gdk_hand_over()).
@@ -16,8 +16,8 @@
  *           (own_dev.h).
  * To take a token that is left or owned, a thread in shared use exchanges `left` with 0.
  *
- * No doorbell is lost. A holder rings the doorbell for all slots that are published without a gap,
- * and parks the token at the gap. Publisher and holder both change the word of that slot by a
+ * No doorbell is lost before the QP ends. A holder rings for all slots that are published without a
+ * gap, and parks the token at the gap. Publisher and holder both change the word of that slot by a
  * read-modify-write. If the holder is first, the publisher finds the token and rings the doorbell;
  * otherwise the holder sees that the slot is published, and continues.
  *
@@ -86,9 +86,9 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 		len = gdk_word_room(depth, idx + at);
 		if (len > n - at)
 			len = n - at;
-		/* The token cannot be parked in these words: slot idx, in the first word, is not
-		 * published yet. So the old values are not needed, and the changes of all words are
-		 * in flight together. */
+		/* The token cannot be parked at one of these slots: slot idx, which is below them,
+		 * is not published yet. So the old values are not needed, and the changes of all
+		 * words are in flight together. */
 		if (gdk_odd_lap(depth, idx + at))
 			gdk_red_and64(gdk_word(st, depth, idx + at),
 				      ~(uint64_t)gdk_slot_bits(depth, idx + at, len), scope);
@@ -134,7 +134,9 @@ GDK_FN uint32_t gdk_take(struct gdk_qp_state *st)
 	 * Acquire: pairs with the release fence in gdk_offer(). The caller must see the previous
 	 * holder's `rung`, and must store its DBREC after that holder's DBREC. Release: if the
 	 * caller parks the token without ringing the doorbell, the same must hold for the thread
-	 * that finds the token there.
+	 * that finds the token there. Sequentially consistent: another thread may have raised
+	 * `wanted`, seen `left`, and lost the exchange to us. Its fence between `wanted` and `left`
+	 * then precedes this one, so our later load of `wanted` sees what it raised.
 	 */
 	if (left)
 		gdk_fence_sc(GDK_SCOPE_GPU);
@@ -210,7 +212,8 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 			gdk_plain_clear(st);
 	} else {
 		/* Acquire: the caller found the token by a relaxed read-modify-write. Pairs with
-		 * the previous holder's fence before it parked the token. */
+		 * the previous holder's fence, if that came before the parking. Otherwise the
+		 * caller has waited for the DBREC of that holder (gdk_await_dbrec()). */
 		gdk_fence_acq(GDK_SCOPE_GPU);
 	}
 	GDK_LOOP

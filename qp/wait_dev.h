@@ -32,7 +32,7 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_WAIT_ONCE  0x200u  /* with GDK_WAIT: poll once; EBUSY if not complete */
 #define GDK_WAIT_CQES  0x400u  /* wait for a number of CQEs, not of slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  0x1000u /* wait for room: first poll the slot halfway to `rung` */
+#define GDK_WAIT_ROOM  0x1000u /* wait for free slots: the first turn polls a later slot */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
 /* Set inside gdk_own_slow(), for callers that pass GDK_WAIT_ONCE: a poll has found nothing, the
  * doorbell is repeated (gdk_poll_repeats()), and one more poll follows. */
@@ -153,10 +153,10 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
  *         be processed
  *   done  the value of `completed`
  *   turn  `look` of the timer (wait_time_dev.h): whether this turn polls a CQE, and which one
- * Returns GDK_REACHED if the condition holds; 0 if `completed` was raised, so that the caller
- * checks again at once; EBUSY if nothing was found; -EIO for an error, which is stored. Threads
- * whose slots are not rung do not poll CQEs, so that fewer threads find the same CQE and raise
- * `completed` for it. */
+ * Returns GDK_REACHED if `need` is reached; 0 if `completed` was raised, so that the caller checks
+ * again at once; EBUSY if nothing was found; -EIO for an error CQE, whose WQE is noted in the state
+ * block. Threads whose slots are not rung do not poll CQEs, so that fewer threads find the same CQE
+ * and raise `completed` for it. */
 #define GDK_REACHED (-1000)
 GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint32_t turn,
 		    uint32_t how)
@@ -240,9 +240,9 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
  * CQEs have arrived. GDK_WAIT_ONCE polls once instead of waiting.
  * Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait failed. A
  * wait that fails ends the QP, except with GDK_WAIT_KEEP.
- * The state block belongs to this thread, so only the accesses of the NIC and the host must be
- * ordered. Values are loaded again in each turn, because the registers of this function are added
- * to those of every kernel that posts.
+ * No other thread posts (other lanes may wait, too), so only the accesses of the NIC and the host
+ * must be ordered. Values are loaded again in each turn, because the registers of this function are
+ * added to those of every kernel that posts.
  */
 GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
 			     uint64_t limit_ns, uint32_t how)
@@ -304,10 +304,9 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 			}
 			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
 			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
-			/* Several lanes may wait, and they store `completed` and `cqe_ci` without
-			 * atomic operations. So the WQE of this CQE may be below `completed`
+			/* Another lane that waits may have raised `completed` above this WQE
 			 * already. `cqe_ci` is stored even then, so that the next turn polls the
-			 * next CQE. A collapsed CQ has one entry only. */
+			 * next CQE; but not for a collapsed CQ, which has only one entry. */
 			if (end > done || !collapsed) {
 				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
 				done = end > done ? end : done;

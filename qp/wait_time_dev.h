@@ -10,7 +10,8 @@
 #define GDK_QP_LIMIT	 UINT64_MAX /* value of a time limit: use that of the QP */
 #define GDK_POLLS_REPEAT 64u	    /* number of empty polls before a repeated doorbell */
 #define GDK_REPEAT_NS	 20000u	    /* time waited before the first repeated doorbell */
-/* A wait reads the watch word (state.h) after this time, or at its time limit if that is lower. */
+/* From this time on, and at its time limit, a wait also checks the word in which the host reports
+ * a missing connection or CPU thread (struct gdk_watch_word). */
 #define GDK_CHECK_NS 1000000u
 
 /*
@@ -31,7 +32,7 @@ struct gdk_wait_timer {
 	 * the next event, in ns (gdk_wait_turn()). */
 	uint64_t start, next;
 	uint32_t turns;
-	uint32_t look; /* bit 0: the next turn polls no CQE; bit 1: parity of the turns that poll */
+	uint32_t look; /* bit 0: the next turn polls no CQE; bit 1: changes in turns that poll */
 };
 
 /*
