@@ -49,7 +49,8 @@ GDK_FN void gdk_bf_store_warp(struct gdk_qp_state *st, const uint64_t *words, in
 	gdk_bf_st64_warp(gdk_bf_reg(st, half), words);
 	if (gdk_lane() == 0)
 		gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
-	/* Orders the copy and `bf_half` before the token moves on, as in gdk_bf_store(). */
+	/* Orders the copy of the WQE to the register, and `bf_half`, before the token moves on, as
+	 * in gdk_bf_store(). */
 	gdk_fence_rel(scope);
 }
 

@@ -18,7 +18,8 @@
  *   NO_DBR     W -> R            W -> R             no (no DBREC that R could precede)
  *   CPU_PROXY  W -> C            W -> C             no (C is 64 bits wide and only grows)
  *
- * gdk_ring() executes two fences for every handler, before D and before R or C.
+ * The table has the fences that are needed. gdk_ring() always executes two, one before D and one
+ * before R or C. Posts in exclusive use do not call it.
  *
  * W before D: a NIC that has dropped a doorbell may read the DBREC, and then the WQEs, at any time.
  * D before R: a NIC that handles a doorbell takes the index from the register, and does not need
@@ -177,14 +178,12 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
  * index is `to`, and does not store the DBREC. The WQEs have been written, and the caller holds the
  * token (token_dev.h) or is in exclusive use. Posts in exclusive use do not call this function;
  * they ring by gdk_own_end(). flags: `flags` of the state block.
- * Stores come in this order, with a fence after the first and after the third:
- *   1. the WQEs;
- *   2. `rung`: after the WQEs, because a CPU thread may poll it and then store the DBREC itself
- *      (GDK_QPF_RUNG_READ);
- *   3. the DBREC;
- *   4. the register: after `rung`, because a thread that finds a CQE computes the index of the WQE
- *      from `rung`. That thread has an acquire fence between its loads of the CQE and of `rung`,
- *      with which the fence before the register pairs.
+ * Order: the WQEs; a fence; `rung`; the DBREC; a fence; the register.
+ *   - `rung` comes after the WQEs, because a CPU thread may poll it and then store the DBREC itself
+ *     (GDK_QPF_RUNG_READ).
+ *   - The register comes after `rung`, because a thread that finds a CQE computes the index of the
+ *     WQE from `rung`. That thread has an acquire fence between its loads of the CQE and of `rung`,
+ *     with which the fence before the register pairs.
  */
 GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t flags)
 {

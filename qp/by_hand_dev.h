@@ -134,9 +134,9 @@ GDK_FN void gdk_bf_announce(struct gdk_qp_state *st, uint64_t pi, gdk_mode_t mod
 }
 
 /*
- * Exclusive use: returns 1, and publishes slot pi - 1, if this slot alone is to be rung and the
- * queue pair has a BlueFlame register. The caller then stores DBREC and register. If one thread
- * stores both, it needs no fence between them (ring_dev.h).
+ * Exclusive use: publishes slot pi - 1 and returns 1, if this slot alone is to be rung, the caller
+ * owns the token, and the queue pair has a BlueFlame register. The caller then stores DBREC and
+ * register. A fence between them is needed only if different lanes store them (ring_dev.h).
  */
 GDK_FN int gdk_bf_own(struct gdk_qp_state *st, uint64_t pi)
 {

@@ -261,8 +261,8 @@ GDK_SLOW_FN int gdk_debug_refuses_below(struct gdk_qp_state *st, uint64_t to)
 	return gdk_debug_refuses(st, gdk_ld64(&st->rung, GDK_SCOPE_GPU), to);
 }
 
-/* Reports a submit of the receives below index pi, which exceeds `rung` by more than the number of
- * slots. Prints a line and ends the receive queue. Returns -EINVAL. */
+/* Reports a submit of the receives below pi, which is more than a whole ring above `rung`. Prints a
+ * line, and ends the receive queue and with it the QP. Returns -EINVAL. */
 GDK_SLOW_FN int gdk_debug_above(struct gdk_qp_state *st, uint64_t pi)
 {
 	char buf[GDK_TEXT_MAX];

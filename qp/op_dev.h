@@ -138,7 +138,8 @@ GDK_FN uint64_t gdk_move_pieces(const struct gdk_op_move *m)
 	return m->size > step ? (m->size + step - 1) / step : 1;
 }
 
-/* Returns the largest number of segments that the WQE of a piece has. */
+/* A move is split into pieces, one WQE each. Returns the size of the largest of these WQEs, in
+ * segments of 16 bytes. */
 GDK_FN uint32_t gdk_move_segments(const struct gdk_op_move *m)
 {
 	if (m->kind == GDK_MOVE_INLINE)
@@ -381,9 +382,9 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 
 	GDK_UNSET(one);
 	if (own) {
-		/* Until the WQEs are written, only one branch is left at run time, because each
-		 * costs a lone thread 30 ns. `early` and `differs` are compile-time constants in
-		 * most calls. */
+		/* A branch costs a lone thread 30 ns, so there is only one at run time before the
+		 * WQEs are written. `early` and `differs` are compile-time constants in most calls.
+		 */
 		if (early)
 			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);

@@ -64,11 +64,14 @@ GDK_FN uint32_t *gdk_token_half(struct gdk_qp_state *st, uint32_t depth, uint64_
 #define GDK_RING_AGAIN 8u /* repeat the last doorbell */
 
 /*
- * Takes the token for exclusive use if it is left; with GDK_OWN_TAKE, also if it is parked. Then
- * rings the doorbell (GDK_RING) for the slots below pi up to the first unpublished one, or for all
- * slots below pi (GDK_RING_ALL), but for at most gdk_ring_most() slots. With GDK_RING_AGAIN, it
- * repeats the last doorbell instead, with a fence between the DBREC and the repetition; it does
- * nothing if the handler has no DBREC. r: the value of `rung`. Returns the new value of `rung`.
+ * Takes the token for exclusive use if it is left; with GDK_OWN_TAKE, also if it is parked. The
+ * other options select what follows:
+ *   GDK_RING        ring for the slots below pi up to the first unpublished one
+ *   GDK_RING_ALL    with GDK_RING: ring for all slots below pi
+ *   GDK_RING_AGAIN  only repeat the last doorbell, ordered after the DBREC by a fence; without
+ *                   DBREC nothing is repeated
+ * One call rings for at most gdk_ring_most() slots. r: the value of `rung`. Returns the new value
+ * of `rung`.
  */
 GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, uint32_t how)
 {
@@ -80,9 +83,10 @@ GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, u
 		gdk_st32(&st->left, flags & GDK_QPF_SYS_SCOPE ? GDK_LEFT_SYS : GDK_LEFT_OWN,
 			 GDK_SCOPE_GPU);
 		if (!left) {
-			/* The token is parked at slot `rung`; or at slot `parked`, if the program
-			 * has raised `rung` since by functions of by_hand_dev.h. The upper half of
-			 * a word has only token bits. */
+			/* The token is parked at slot `rung`, or at slot `parked` if functions of
+			 * by_hand_dev.h have raised `rung` since then. The code clears both places.
+			 * The stores of 0 change no ready bit, because the upper half of a word has
+			 * only token bits. */
 			at = gdk_ld64(&st->parked, GDK_SCOPE_GPU);
 			gdk_st32(gdk_token_half(st, depth, at), 0, GDK_SCOPE_GPU);
 			gdk_st32(gdk_token_half(st, depth, r), 0, GDK_SCOPE_GPU);

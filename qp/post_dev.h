@@ -76,8 +76,8 @@ struct gdk_post {
 	uint32_t left;	/* exclusive: `left` of the state block */
 	uint32_t *word; /* exclusive: address of the ready bits that include the last slot's */
 	uint32_t bits;	/* exclusive: the value to store in *word */
-	/* shared: not 0 if the token is parked at base and gdk_publish_parked() allows these slots:
-	 * 1 if fences need system scope, 2 if GPU scope suffices */
+	/* shared: not 0 if the token is parked at base and gdk_publish_parked() can publish the
+	 * group's slots: 1 if fences need system scope, 2 if GPU scope suffices */
 	uint32_t parked;
 	uint64_t doorbells; /* shared: `doorbells` of the state block */
 	struct gdk_db db;   /* exclusive: the doorbell */
@@ -100,19 +100,20 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
-	/* A post without availability check needs no other check than that the plain end is not 0,
-	 * if one doorbell can announce the whole ring. So 0 is compared. */
+	/* If one doorbell can announce the whole ring, a post without availability check need only
+	 * check that the plain end is not 0. So `last` is 0 then: `last >= plain` is true only if
+	 * `plain` is 0. */
 	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
-	/* Adds two bits that are always 0 to the comparison below: bit 0 of the slot's address, and
-	 * the top bit of qpn8_be. So the compiler cannot move the loads of these values behind the
-	 * branch. */
+	/* Puts two bits that are always 0 into `last`: bit 0 of the slot's address, and the top bit
+	 * of qpn8_be. So the result depends on `ring` and qpn8_be, and the compiler must load both
+	 * before the caller branches on the result. */
 	at = p->wqes.ring + ((uint64_t)((uint32_t)p->base & p->wqes.mask) << 6);
 	last |= (uint64_t)((uint32_t)at << 31 | (p->wqes.qpn8_be & 0x80000000u)) << 32;
 	return (last >= plain) | (!(opt & GDK_OPT_SKIP_DB) & (handler == GDK_BF));
 }
 
-/* Sets the plain end to the end of the free slots, or of the slots that one doorbell may announce
- * if that is lower. The caller owns the token. */
+/* Sets the plain end to the lower of two indices: the end of the free slots, and the end of the
+ * slots that one doorbell may announce. The caller owns the token. */
 GDK_FN void gdk_plain_set(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_post *p)
 {
 	uint64_t *at = p->left == GDK_LEFT_SYS ? &p->st->plain_sys : gdk_plain_end(qp);
@@ -251,9 +252,10 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	parked = gdk_ld64(&st->parked, scope);
 	end = base + n;
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
-	/* Sets p->parked if the token is at base, and if n and depth allow gdk_publish_parked(). A
-	 * post with p->parked stores `rung` before the fence that follows the WQEs. So p->parked is
-	 * 0 if a CPU thread polls `rung`. It is also 0 with BlueFlame. */
+	/* Sets p->parked if the token is parked at base, and n and depth allow
+	 * gdk_publish_parked(). A post with p->parked stores `rung` before the fence that follows
+	 * the WQEs, so a CPU thread that polls `rung` could read a WQE too early. p->parked is
+	 * therefore 0 for such QPs. It is also 0 with BlueFlame. */
 	flags = gdk_ldc32(&st->flags);
 	p->parked = 0;
 	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
@@ -369,9 +371,9 @@ GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_
  * rings the doorbell, too, unless GDK_NO_RING is set. what: the handler, and at most one of
  * GDK_NO_RING and GDK_AT_TOKEN (the token is parked at `from`). doorbells: as for
  * gdk_post_parked(), needed with GDK_AT_TOKEN only. Returns
- * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise the caller must call gdk_shared_slow() to
- * serve the token. It holds the token at the slot that is returned; or, with GDK_TOKEN_LEFT, it
- * must first take the token from `left`. */
+ * GDK_TOKEN_ELSEWHERE if the caller is done. Otherwise the caller must call gdk_shared_slow(). If a
+ * slot is returned, the caller holds the token at this slot and must serve it. If GDK_TOKEN_LEFT is
+ * returned, the caller must first take the token from `left`. */
 GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t n,
 				uint64_t doorbells, uint32_t what, int scope)
 {

@@ -193,10 +193,11 @@ GDK_FN int gdk_rq_offer(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
 	if (how.opt & GDK_OPT_SKIP_DB)
 		return 0;
 	st = gdk_state_of_qp(rq);
-	/* The caller knows from a CQE or from a reservation that its slots are free, so `rung` is
-	 * at least pi - depth. But this load may return an older value: gdk_ring() has no fence
-	 * between `rung` and the DBREC, and this load is not ordered after the loads of the caller.
-	 * So the load is repeated before the call fails. */
+	/* A CQE or a reservation has shown the caller that its slots are free, so `rung` is at
+	 * least pi - depth. But this load may return an older value: gdk_ring() has no fence
+	 * between `rung` and the DBREC, so a CQE may be visible before `rung`; and no fence orders
+	 * this load after the one that showed the free slots. So the load is repeated before the
+	 * call fails. */
 	GDK_LOOP
 	for (polls = 0; pi > gdk_ld64(&st->rung, GDK_SCOPE_GPU) + gdk_ldc32(&st->depth); polls++)
 		if (polls == GDK_DBREC_POLLS)
@@ -224,8 +225,8 @@ GDK_FN int gdk_rq_submit(struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, struct g
 	return rq ? gdk_rq_offer(qp, rq, pi, how) : -EOPNOTSUPP;
 }
 
-/* As gdk_rq_submit(), for a caller that has only the low 32 bits of the index. Any thread may call
- * it. */
+/* As gdk_rq_submit(), for a caller that has only the low 32 bits of the index. It has no sharing
+ * mode: any thread may call it in every mode. */
 GDK_FN void gdk_rq_update_dbr(struct doca_gpu_dev_verbs_qp *qp, uint32_t pi)
 {
 	struct doca_gpu_dev_verbs_qp *rq = gdk_rq_of(qp);

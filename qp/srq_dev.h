@@ -43,7 +43,7 @@ GDK_FN int gdk_srq_submit(struct doca_gpu_dev_verbs_qp *srq, uint64_t pi, struct
  * Returns the index of the complete receive in this slot, whose CQE the caller has seen. This is
  * idx, the highest index of this slot below `rung`. Or it is idx + depth, if the load of `rung`
  * returned the value from before the last doorbell: gdk_ring() has no fence between `rung` and the
- * DBREC. The ready bit of a receive tells which, because it is stored before the DBREC.
+ * DBREC. A fence does order the ready bit before the DBREC, so the ready bit tells which.
  */
 GDK_FN uint64_t gdk_srq_index(struct gdk_qp_state *st, uint32_t depth, uint32_t slot)
 {
@@ -85,10 +85,10 @@ GDK_FN int gdk_srq_repost(struct doca_gpu_dev_verbs_qp *srq, uint32_t slot, stru
 
 /*
  * Polls once for CQE `index` of a receive CQ, counted from the creation of the CQ. *cqe is the
- * address of the CQE. Returns 0, EBUSY if there is no CQE yet, or -EIO for an error CQE, whose slot
- * can be posted again, too. After 0, later loads of the data are ordered after the CQE, for CPU
- * threads and for GPUs that need no DUMP (gdk_recv_dump()). One thread polls a CQ; if another
- * thread takes over, the program orders the two.
+ * address of the CQE. Returns 0, EBUSY (positive, as in DOCA) if there is no CQE yet, or -EIO for
+ * an error CQE, whose slot can be posted again, too. After 0, later loads of the data are ordered
+ * after the CQE, for CPU threads and for GPUs that need no DUMP (gdk_recv_dump()). One thread polls
+ * a CQ; if another thread takes over, the program orders the two.
  */
 GDK_FN int gdk_srq_poll(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index,
 			struct doca_gpunetio_ib_mlx5_cqe64 **cqe)

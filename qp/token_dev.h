@@ -44,7 +44,8 @@
 #ifndef GDK_RINGS
 #define GDK_RINGS 14u /* number of doorbells after which a holder offers the token */
 #endif
-#define GDK_RING_SLOTS	4096u /* for GDK_RINGS, a doorbell for n slots counts as 1 + n / 4096 */
+/* Towards GDK_RINGS, a doorbell for n slots counts as 1 + n / GDK_RING_SLOTS. */
+#define GDK_RING_SLOTS	4096u
 #define GDK_OFFER_POLLS 16u
 
 /* Used instead of the index of the slot at which a thread found the token. */
@@ -102,12 +103,12 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 }
 
 /* Publishes n slots from idx on, where the token is parked, and takes the token. n is at most 32,
- * and the ring has at least 32 slots, so the bits are in the word of idx and in that of idx + n. No
- * thread uses these bits until the token moves on, so additions without a result are enough. In an
- * even lap an addition sets the ready bits, in an odd lap it clears them by a negative number. The
- * first addition also clears the token bit, in the upper half of the word. In an odd lap the lower
- * half of the number added is 2^32 minus the ready bits. Adding it carries 1 into the upper half of
- * the word, so the upper half of the number is reduced by 1. */
+ * and the ring has at least 32 slots, so the bits are in the word of idx, and those that do not fit
+ * there are in the word of idx + n. No thread uses these bits until the token moves on, so
+ * additions without a result are enough. In an even lap an addition sets the ready bits, in an odd
+ * lap it clears them. The first addition also clears the token bit. In an odd lap the lower half of
+ * its addend is 2^32 minus the ready bits, which carries 1 into the token bits. So the upper half
+ * of the addend is made 1 smaller. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {
@@ -150,8 +151,8 @@ GDK_FN int gdk_park(struct gdk_qp_state *st, uint32_t depth, uint64_t r)
 	const uint64_t token = gdk_token_bit(depth, r);
 	uint64_t *word = gdk_word(st, depth, r);
 
-	/* Relaxed: the fence between our stores to DBREC and register has ordered the DBREC before
-	 * this. */
+	/* Relaxed: the caller has rung by gdk_ring(), whose last fence comes after the DBREC, or
+	 * has not rung since it got the token. */
 	if (gdk_word_shows(depth, r, gdk_rmw_or64(word, token, GDK_SCOPE_GPU))) {
 		gdk_red_and64(word, ~token, GDK_SCOPE_GPU);
 		return 0;
@@ -166,8 +167,8 @@ GDK_FN int gdk_park(struct gdk_qp_state *st, uint32_t depth, uint64_t r)
 /*
  * Leaves the token, and polls `left` at most `polls` times to see whether another thread takes it.
  * Returns 1 if the caller has no more to do: another thread took the token, or no slot from r on is
- * wanted, or the QP has ended. Returns 0 if the caller holds the token again; `rung` may have
- * changed. r: the value of `rung`.
+ * wanted, or the QP has ended. Returns 0 if the caller holds the token again; other threads may
+ * have taken it, rung and left it meanwhile, so `rung` may have changed. r: the value of `rung`.
  */
 GDK_FN int gdk_offer(struct gdk_qp_state *st, uint64_t r, uint32_t polls)
 {

@@ -32,7 +32,7 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_WAIT_ONCE  0x200u  /* with GDK_WAIT: poll once; EBUSY if not complete */
 #define GDK_WAIT_CQES  0x400u  /* wait for a number of CQEs, not of slots */
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
-#define GDK_WAIT_ROOM  0x1000u /* wait for free slots: the first turn polls a later slot */
+#define GDK_WAIT_ROOM  0x1000u /* wait for free slots: first poll a slot above those needed */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
 /* Set inside gdk_own_slow(), for callers that pass GDK_WAIT_ONCE: a poll has found nothing, the
  * doorbell is repeated (gdk_poll_repeats()), and one more poll follows. */
@@ -64,8 +64,8 @@ GDK_FN void gdk_note_error(struct gdk_qp_state *st, uint64_t index, uint64_t at)
 }
 
 /* Shared use: raises `completed` to done, below which all slots are complete, and `cqe_ci` to ci,
- * the absolute index below which all CQEs are processed. The order of the two stores does not
- * matter (gdk_fold()). */
+ * below which all CQEs are processed. ci is an absolute index (see the head of this file). The
+ * order of the two stores does not matter (gdk_fold()). */
 GDK_FN void gdk_raise_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t done)
 {
 	/* Release: orders the payload before `completed`. Pairs with the acquire fence of a thread
@@ -149,8 +149,8 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 /* ---- the loop ---- */
 
 /* Shared use: one turn of a wait that gdk_wait_quick() cannot decide.
- *   need  the slots below this index must be complete; GDK_WAIT_CQES: the number of CQEs that must
- *         be processed
+ *   need  the slots below this index must be complete; if `how` has GDK_WAIT_CQES, this many CQEs
+ *         must have been found
  *   done  the value of `completed`
  *   turn  `look` of the timer (wait_time_dev.h): whether this turn polls a CQE, and which one
  * Returns GDK_REACHED if `need` is reached; 0 if `completed` was raised, so that the caller checks
@@ -173,17 +173,17 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 		return EBUSY;
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
 		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: pairs with the
-		 * release of the thread that raised `cqe_ci`. That thread has seen the CQEs below
-		 * `cqe_ci`, so our poll cannot take a CQE of two laps before, which has the same
-		 * owner bit, for the new one. */
+		 * release of the thread that raised `cqe_ci`. That thread has seen the CQE of one
+		 * lap before in our entry, so our poll finds this one or the new one, not that of
+		 * two laps before, which has the same owner bit as the new one. */
 		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
 		if (how & GDK_WAIT_CQES && !collapsed)
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
-		/* A slot has at most one CQE. So the CQE for slot need - 1 is at the latest `ahead`
-		 * entries after `at`, the first entry that is not processed. Turns that poll a
-		 * CQE do so at `at` and `at + ahead` alternately. */
+		/* Use is not even: `at` is the first entry that is not processed. A slot has at
+		 * most one CQE, so the CQE for slot need - 1 is at most need - 1 - reached entries
+		 * later. Turns that poll a CQE do so at `at` and at this entry alternately. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
@@ -257,11 +257,11 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 
 	GDK_LOOP
 	for (;;) {
-		/* Not THREAD scope, because the host may store `abort_word`, the upper half of
-		 * `ended`. */
+		/* A load of GPU scope does not use the first-level cache: the host may store
+		 * `abort_word`, the upper half of `ended`. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		rung = gdk_ld64(&st->rung, GDK_SCOPE_THREAD);
-		err = -ECANCELED; /* gdk_wait_end() returns an earlier status, if there is one */
+		err = -ECANCELED; /* gdk_wait_end() replaces it if the QP has a status already */
 		if (ended)
 			break;
 		if (how & (GDK_OWN_TAKE | GDK_RING_AGAIN) || (how & GDK_RING && rung < to)) {
@@ -536,7 +536,7 @@ GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_
 	return err;
 }
 
-/* Waits until `count` more CQEs are processed. */
+/* Waits for the next `count` CQEs after those that were found before. */
 GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_cq(cq);

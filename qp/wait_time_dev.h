@@ -32,7 +32,9 @@ struct gdk_wait_timer {
 	 * the next event, in ns (gdk_wait_turn()). */
 	uint64_t start, next;
 	uint32_t turns;
-	uint32_t look; /* bit 0: the next turn polls no CQE; bit 1: changes in turns that poll */
+	/* Bit 0: the next turn polls no CQE. Bit 1: each turn that polls flips it; it selects which
+	 * CQE gdk_look() polls. */
+	uint32_t look;
 };
 
 /*
@@ -42,9 +44,10 @@ struct gdk_wait_timer {
  * the time limit. If the time limit is over, a turn that polled no CQE is followed by one that
  * polls, and then the event is due.
  *
- * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 unless CQEs are in
- * host memory; otherwise this thread does not poll CQEs before `rung` has reached this value. A
- * thread that will poll stores the clock in `poll_ns`; the others then do not poll for GDK_LOOK_NS.
+ * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 if CQEs are not in
+ * host memory. If it is not 0, this thread does not poll CQEs before `rung` has reached it, and the
+ * threads share the polls: a thread that will poll stores the clock in `poll_ns`, and the others
+ * then do not poll for GDK_LOOK_NS.
  * A thread whose slots are not rung must not store `poll_ns`: it would stop the others, but not
  * poll itself.
  */
