@@ -56,8 +56,8 @@ GDK_FN int gdk_cqe_arrived(const struct gdk_qp_state *st, uint64_t at, struct gd
 
 /*
  * Extends the 16-bit counter of a CQE to the index of its slot: the highest index below `rung` that
- * has these low 16 bits. `rung` must be loaded after the CQE, so that it is above the index of the
- * slot, and be at most 65536 above it. Returns 0 if there is no such index.
+ * has these low 16 bits. `rung` must be loaded after the CQE; then it is above the index of the
+ * slot. It must also be at most 65536 above that index. Returns 1, or 0 if there is no such index.
  */
 GDK_FN int gdk_counter_extend(uint64_t rung, uint16_t counter, uint64_t *index)
 {
@@ -81,8 +81,8 @@ GDK_FN uint32_t gdk_wqe_slots(const struct gdk_qp_state *st, uint64_t index)
 	return ds > 4 ? (ds + 3) / 4 : 1;
 }
 
-/* Returns 1 if the error CQE in entry 0 of a collapsed CQ is a flush, which follows another error.
- * Also returns 1 if a flush has overwritten the first error since the caller read its opcode. */
+/* Returns 1 if entry 0 of a collapsed CQ now has the CQE of a flush, which follows another error.
+ * The caller may have read the opcode of that first error, before the flush overwrote it. */
 GDK_FN int gdk_cqe_is_flush(const struct gdk_qp_state *st)
 {
 	const uint64_t base = gdk_ldc64(&st->cq_ring);

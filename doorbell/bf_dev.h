@@ -33,9 +33,9 @@ GDK_FN void gdk_bf_store(struct gdk_qp_state *st, const void *wqe, int scope)
 	gdk_st32(&st->bf_half, half ^ GDK_BF_HALF, scope);
 	if (scope == GDK_SCOPE_THREAD)
 		return;
-	/* The copy must be complete, and `bf_half` stored, before the caller passes the token on.
-	 * The next holder takes the token, executes a fence, and then loads `bf_half` and stores
-	 * the register. */
+	/* The copy of the WQE to the register must be complete, and `bf_half` stored, before the
+	 * caller passes the token on. The next holder takes the token, executes a fence, and then
+	 * loads `bf_half` and stores to the register. */
 	gdk_bf_settle();
 	gdk_fence_rel(scope);
 }

@@ -22,13 +22,13 @@
  * before R or C. Posts in exclusive use do not call it.
  *
  * W before D: a NIC that has dropped a doorbell may read the DBREC, and then the WQEs, at any time.
- * D before R: a NIC that handles a doorbell takes the index from the register, and does not need
- * the DBREC. In exclusive use D and R are stored in this order without a fence between them, which
- * saves 250 ns per doorbell. R crosses PCIe to the NIC, and the NIC's read of D crosses it back; D
- * was stored to the GPU's own second-level cache before R. So the NIC can read an old D only if the
- * store of D is delayed by more than a microsecond. If this happens and the NIC has dropped R as
- * well, it learns of the WQEs by one of these events:
- *   - The next doorbell of the queue pair has a fence that orders D before it.
+ * D before R: this matters only if the NIC drops R and reads D instead; a NIC that handles R takes
+ * the index from it. In exclusive use D and R are stored in this order without a fence between
+ * them, which saves 250 ns per doorbell. R crosses PCIe to the NIC, and the NIC's read of D crosses
+ * it back; D was stored to the GPU's own second-level cache before R. So the NIC can read an old D
+ * only if the store of D is delayed by more than a microsecond. If this happens and the NIC has
+ * dropped R as well, it learns of the WQEs by one of these events:
+ *   - The next doorbell of the queue pair: its fence orders the old D before it.
  *   - A thread that waits in exclusive use (gdk_wait, poll_cq_at, poll_cq, a reservation in a full
  *     ring) repeats the doorbell (fence, R) after 20 us, 160 us, and so on, each time after 8 times
  *     as long. poll_one_cq_at and poll_ticket repeat it at every 64th poll that finds nothing

@@ -4,8 +4,8 @@
  * The steps of posting as functions of their own, for callers that write WQEs themselves: reserve,
  * mark ready, submit. For callers that also order and ring by themselves, other functions store the
  * DBREC, the register (also by BlueFlame) or the counter of the CPU proxy, one at a time. Functions
- * that store a register or the counter raise `rung` first, because completions are computed
- * relative to it.
+ * that store a register or the counter raise `rung` first: a thread that finds a CQE needs it to
+ * compute the index from the 16 bits in the CQE.
  */
 #ifndef GDK_BY_HAND_DEV_H
 #define GDK_BY_HAND_DEV_H
@@ -364,8 +364,8 @@ GDK_FN void gdk_ring_bf_warp(const struct doca_gpu_dev_verbs_qp *qp, const void 
 }
 
 /* Raises the counter of the CPU proxy, ordered after the WQEs. The proxy loads the counter
- * (acquire) and rings, and then the NIC reads the WQEs. So the fence is the same as before a store
- * of the register. */
+ * (acquire) and rings, and then the NIC reads the WQEs. So the counter needs the same fence as a
+ * store to the register. */
 GDK_FN void gdk_ring_proxy(const struct doca_gpu_dev_verbs_qp *qp, uint64_t pi, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_qp(qp);

@@ -356,9 +356,10 @@ GDK_FN struct gdk_one gdk_op_early(struct doca_gpu_dev_verbs_qp **qp, const stru
  * Executes op for every thread of the group. In WARP and BLOCK scope all threads call it with the
  * same `how`. Each thread has its own op, of the same kind, and gets its own ticket: the index of
  * its last WQE. The group makes one reservation and rings one doorbell. Rank 0 writes the dump of a
- * group once, behind the slots of all threads, and all threads get the ticket of the dump.
- * If a thread needs several WQEs (gdk_op_differs() has an exception), or if the group needs more
- * than gdk_op_most() slots, the threads post one after the other instead, each WQE by itself.
+ * group once, behind the slots of all threads, and all threads get the ticket of the dump. If the
+ * transfer of a thread needs several WQEs (gdk_op_differs() describes the only exception), or if
+ * the group needs more than gdk_op_most() slots, the threads post one after the other instead, each
+ * WQE by itself.
  * Returns 0 or the status that ended the QP.
  */
 GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
@@ -382,9 +383,9 @@ GDK_FN int gdk_op_run(struct doca_gpu_dev_verbs_qp *qp, const struct gdk_op *op,
 
 	GDK_UNSET(one);
 	if (own) {
-		/* A branch costs a lone thread 30 ns, so there is only one at run time before the
-		 * WQEs are written. `early` and `differs` are compile-time constants in most calls.
-		 */
+		/* A branch costs a lone thread 30 ns. So before the WQEs are written, there is only
+		 * the branch below that ends in gdk_op_by_one(). `early` is known at compile time
+		 * in most calls. */
 		if (early)
 			one = gdk_op_early(&qp, op);
 		GDK_UNSET(p);

@@ -20,9 +20,11 @@
  *                                      the token; rings; parks the token
  *   shared, the token is elsewhere     gdk_post_shared() raises `wanted`, executes a fence, flips
  *                                      ready bits. If it then finds the token: rings; parks it
- *   shared, in addition: the ring is   gdk_shared_slow(): before the post, waits for free slots
- *   full, the token is left, or slots  (wait_dev.h); after it, takes the token and serves it
- *   after the group are published      (token_dev.h)
+ *   shared, as one of these two; also, before the post, gdk_shared_slow() waits for free slots
+ *   the ring is full                   (wait_dev.h)
+ *   shared, as one of these two; also, after the post, gdk_shared_slow() takes the token and
+ *   the token is left, or slots after  serves it (token_dev.h)
+ *   the group are published
  *
  * Memory accesses cost more instructions in a function that is called than in code that is inlined
  * into the caller's kernel. So common cases are short and inlined, and all the rest is in few
@@ -76,10 +78,10 @@ struct gdk_post {
 	uint32_t left;	/* exclusive: `left` of the state block */
 	uint32_t *word; /* exclusive: address of the ready bits that include the last slot's */
 	uint32_t bits;	/* exclusive: the value to store in *word */
-	/* shared: not 0 if the token is parked at base and gdk_publish_parked() can publish the
-	 * group's slots: 1 if fences need system scope, 2 if GPU scope suffices */
+	/* shared: 1 or 2 if the token is parked at slot `base` and gdk_publish_parked() can publish
+	 * the group's slots, else 0. With 2, fences need only GPU scope; with 1, system scope. */
 	uint32_t parked;
-	uint64_t doorbells; /* shared: `doorbells` of the state block */
+	uint64_t doorbells; /* shared: the loaded counter `doorbells` of the state block */
 	struct gdk_db db;   /* exclusive: the doorbell */
 };
 
@@ -100,9 +102,9 @@ GDK_FN int gdk_own_plain(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, u
 	p->base = gdk_ld64(gdk_rsvd_index(qp), GDK_SCOPE_THREAD);
 	p->db.pi = p->base + n;
 	p->left = GDK_LEFT_OWN;
-	/* If one doorbell can announce the whole ring, a post without availability check need only
-	 * check that the plain end is not 0. So `last` is 0 then: `last >= plain` is true only if
-	 * `plain` is 0. */
+	/* With SKIP_CHECK the caller knows that the slots are free. If one doorbell can also
+	 * announce the whole ring, only a plain end of 0 matters. `last` is then 0, so that
+	 * `last >= plain` is true only if `plain` is 0. */
 	last = opt & GDK_OPT_SKIP_CHECK && gdk_covers(p->wqes.mask) ? 0 : p->db.pi - 1;
 	/* Puts two bits that are always 0 into `last`: bit 0 of the slot's address, and the top bit
 	 * of qpn8_be. So the result depends on `ring` and qpn8_be, and the compiler must load both
@@ -253,9 +255,9 @@ GDK_FN uint64_t gdk_shared_reserve(struct doca_gpu_dev_verbs_qp *qp, struct gdk_
 	end = base + n;
 	full = !(opt & GDK_OPT_SKIP_CHECK) && (uint32_t)(end - done) > depth;
 	/* Sets p->parked if the token is parked at base, and n and depth allow
-	 * gdk_publish_parked(). A post with p->parked stores `rung` before the fence that follows
-	 * the WQEs, so a CPU thread that polls `rung` could read a WQE too early. p->parked is
-	 * therefore 0 for such QPs. It is also 0 with BlueFlame. */
+	 * gdk_publish_parked(). It stays 0 if a CPU thread polls `rung`: a post with p->parked
+	 * stores `rung` before the fence that follows the WQEs, so that thread could read a WQE too
+	 * early. It also stays 0 with BlueFlame. */
 	flags = gdk_ldc32(&st->flags);
 	p->parked = 0;
 	if ((parked == base) & ((uint32_t)rung == (uint32_t)base) & (n <= GDK_WORD_SLOTS) &
@@ -333,9 +335,10 @@ GDK_FN uint64_t gdk_hand_over(uint64_t *next, uint64_t token, const struct gdk_d
 	return gdk_rmw_or64(next, token, scope);
 }
 
-/* Completes a hand-over to slot pi. next, token: as for gdk_hand_over(); old: its result. Returns
- * GDK_TOKEN_ELSEWHERE, or pi if the slot had been published and the caller still holds the
- * token. */
+/* Called after gdk_hand_over() has tried to park the token at slot pi. next, token: as for
+ * gdk_hand_over(); old: its result. If the token is parked, stores pi in `parked` and returns
+ * GDK_TOKEN_ELSEWHERE. If the slot had been published before, takes the token bit back and returns
+ * pi: the caller still holds the token. */
 GDK_FN uint64_t gdk_handed_over(struct gdk_qp_state *st, uint32_t depth, uint64_t *next,
 				uint64_t token, uint64_t pi, uint64_t old, int scope)
 {
@@ -344,14 +347,15 @@ GDK_FN uint64_t gdk_handed_over(struct gdk_qp_state *st, uint32_t depth, uint64_
 		gdk_red_and64(next, ~token, scope);
 		return pi;
 	}
-	gdk_fence_load_store(scope); /* orders the token bit before `parked`: see gdk_park() */
+	gdk_fence_load_store(scope); /* orders our RMW before `parked`: see gdk_park() */
 	gdk_st64(&st->parked, pi, scope);
 	return GDK_TOKEN_ELSEWHERE;
 }
 
-/* Publishes n slots from `from` on, where the token is parked, and rings the doorbell for them.
- * None of the flags GDK_QPF_SYS_SCOPE, BLUEFLAME and RUNG_READ may be set. doorbells: `doorbells`
- * of the state block. Returns as gdk_post_shared(). */
+/* Publishes n slots from `from` on, where the token is parked, and rings the doorbell for them. The
+ * QP must have none of the flags GDK_QPF_SYS_SCOPE, GDK_QPF_BLUEFLAME and GDK_QPF_RUNG_READ.
+ * doorbells: the loaded value of `doorbells`, a counter in the state block. Returns as
+ * gdk_post_shared(). */
 GDK_FN uint64_t gdk_post_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t from, uint32_t n,
 				uint64_t doorbells, gdk_handler_t handler, int scope)
 {
@@ -402,8 +406,9 @@ GDK_FN uint64_t gdk_post_shared(struct gdk_qp_state *st, uint64_t from, uint32_t
 			return left ? GDK_TOKEN_LEFT : GDK_TOKEN_ELSEWHERE;
 		if (scope != GDK_SCOPE_CTA && gdk_token_first(handler, flags, scope))
 			gdk_await_dbrec(&db, from);
-		/* In these cases the caller serves the token (gdk_serve()). If slot db.pi is
-		 * published, one doorbell then announces it together with our slots. */
+		/* If one of these conditions holds, the caller serves the token (gdk_serve())
+		 * instead. gdk_word_shows(): slot db.pi is published already, so gdk_serve()
+		 * announces it together with our slots. */
 		if (what & GDK_NO_RING || flags & (GDK_QPF_BLUEFLAME | GDK_QPF_RUNG_READ) ||
 		    gdk_word_shows(depth, db.pi, old) || gdk_debug_refuses(st, from, db.pi))
 			return from;
@@ -527,9 +532,9 @@ GDK_FN uint64_t gdk_post_bcast(const struct gdk_post *p, struct gdk_how how, uin
  * Reserves `slots` slots for each thread of the group, and `extra` slots once, behind them. In
  * THREAD scope extra is 0. Returns 0, or the status that ended the QP; then no slot may be written,
  * and gdk_post_end() must not be called.
- * The threads of a warp or block wait for each other first. Otherwise rank 0 could reserve before
- * another thread has reserved for an earlier post. That thread could then wait until slots of the
- * group are complete, before it has written its own WQE in them: a deadlock.
+ * The threads of a warp or block wait for each other first. Otherwise rank 0 could reserve while
+ * another thread still has to reserve for an earlier post. If the ring is then full, that thread
+ * waits for the slots of this post, one of which it has to write itself: a deadlock.
  */
 GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, uint32_t slots,
 			  uint32_t extra, struct gdk_how how)

@@ -348,8 +348,8 @@ GDK_FN int gdk_cqe_is_inline(const struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 	return (word >> 24 & (GDK_CQE_INLINE_32 | GDK_CQE_INLINE_64)) != 0;
 }
 
-/* Returns the address of the data in the entry of a CQE for which gdk_cqe_is_inline() returns 1.
- * The data has gdk_cqe_bytes() bytes. */
+/* For a CQE with inline data (gdk_cqe_is_inline() returns 1): returns the address of the data, 64
+ * bytes before the CQE or at the CQE itself. The data has gdk_cqe_bytes() bytes. */
 GDK_FN uint8_t *gdk_cqe_inl_data(struct doca_gpunetio_ib_mlx5_cqe64 *cqe)
 {
 	const uint32_t word = gdk_any_ld32((const uint32_t *)(const void *)((char *)cqe + 60),

@@ -85,8 +85,8 @@ GDK_FN int gdk_is_ready(struct gdk_qp_state *st, uint32_t depth, uint64_t idx)
 /*
  * Returns the number of slots from i on that are published without a gap. Loads the aligned group
  * of GDK_SCAN_WORDS words that contains slot i, and counts at most to the end of this group; *room
- * is the number of slots from i to there. For a shorter ring, the loads also read the padding
- * behind the words of the state block (gdk_qp_state_size()), which is ignored.
+ * is the number of slots from i to there. If the ring has fewer slots than this group, the
+ * loads also read the padding behind its words (gdk_qp_state_size()), which is ignored.
  */
 GDK_FN uint32_t gdk_ready_run(struct gdk_qp_state *st, uint32_t depth, uint64_t i, uint32_t *room)
 {

@@ -24,15 +24,18 @@ GDK_FN struct doca_gpu_dev_verbs_cq *gdk_qp_cq(struct doca_gpu_dev_verbs_qp *qp)
 
 /*
  * The plain end is an index. Exclusive use may post slots below it without a further check of the
- * state block (state.h): these slots are free, one doorbell may announce them, the token is owned
- * (token_dev.h), and the QP has not ended. It is in the device struct, so that a post waits for one
- * load, not for two that follow each other. If fences need system scope, the plain end of the
- * device struct stays 0, and `plain_sys` of the state block is used instead, which only
- * gdk_own_make_plain() reads.
+ * state block (state.h): these slots are free, one doorbell may announce all of them
+ * (gdk_ring_most()), the token is owned (token_dev.h), and the QP has not ended.
+ *
+ * It is in the device struct, so that a post waits for one load, not for two that follow each
+ * other. If fences need system scope, the plain end of the device struct stays 0, and `plain_sys`
+ * of the state block is used instead, which only gdk_own_make_plain() reads.
+ *
  * gdk_plain_set() sets it, and waits raise it. The end of the QP, an abort, a reset and shared use
- * set it to 0, because one of the conditions is then false. A wait that began before an abort, or
- * before another lane found an error, may raise it once more. Posts then notice the end of the QP
- * one lap of the ring later at most; posts without availability check, at the next wait.
+ * set it to 0. A wait that began before an abort, or before another lane found an error, may raise
+ * it once more. Posts then notice the end of the QP one lap of the ring later at most. Posts with
+ * SKIP_AVAILABILITY_CHECK only compare the plain end with 0; they notice the end of the QP after
+ * the next wait.
  */
 GDK_FN uint64_t *gdk_plain_end(struct doca_gpu_dev_verbs_qp *qp)
 {

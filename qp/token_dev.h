@@ -48,7 +48,7 @@
 #define GDK_RING_SLOTS	4096u
 #define GDK_OFFER_POLLS 16u
 
-/* Used instead of the index of the slot at which a thread found the token. */
+/* Values in place of the index of the slot at which a thread found the token, if there is none. */
 #define GDK_TOKEN_ELSEWHERE UINT64_MAX	      /* the token is parked, or another thread has it */
 #define GDK_TOKEN_LEFT	    (UINT64_MAX - 1u) /* `left` was not 0: try to take the token */
 
@@ -103,12 +103,12 @@ GDK_FN int gdk_publish(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, ui
 }
 
 /* Publishes n slots from idx on, where the token is parked, and takes the token. n is at most 32,
- * and the ring has at least 32 slots, so the bits are in the word of idx, and those that do not fit
- * there are in the word of idx + n. No thread uses these bits until the token moves on, so
- * additions without a result are enough. In an even lap an addition sets the ready bits, in an odd
- * lap it clears them. The first addition also clears the token bit. In an odd lap the lower half of
- * its addend is 2^32 minus the ready bits, which carries 1 into the token bits. So the upper half
- * of the addend is made 1 smaller. */
+ * and the ring has at least 32 slots, so the ready bits are in at most two words: that of idx and
+ * that of idx + n. No thread uses these bits until the token moves on, so additions without a
+ * result are enough. In an even lap an addition sets the ready bits, in an odd lap it clears them.
+ * The first addition also clears the token bit, in the upper half of the word. In an odd lap the
+ * lower half of its addend is 2^32 minus the ready bits, which carries 1 into the upper half. The
+ * upper half of the addend is 1 less, to cancel this carry. */
 GDK_FN void gdk_publish_parked(struct gdk_qp_state *st, uint32_t depth, uint64_t idx, uint32_t n,
 			       int scope)
 {

@@ -34,8 +34,8 @@ typedef enum doca_gpu_dev_verbs_resource_sharing_mode gdk_mode_t;
 #define GDK_WAIT_KEEP  0x800u  /* a wait that fails does not end the QP */
 #define GDK_WAIT_ROOM  0x1000u /* wait for free slots: first poll a slot above those needed */
 #define GDK_WAIT_QUICK 0x2000u /* shared use: begin with gdk_wait_quick() */
-/* Set inside gdk_own_slow(), for callers that pass GDK_WAIT_ONCE: a poll has found nothing, the
- * doorbell is repeated (gdk_poll_repeats()), and one more poll follows. */
+/* Set inside gdk_own_slow(), if the caller has passed GDK_WAIT_ONCE: the poll has found nothing and
+ * the doorbell has been repeated (gdk_poll_repeats()), so exactly one more poll is left. */
 #define GDK_POLLED 0x4000u
 #define GDK_SERVE  0x8000u /* gdk_shared_slow() only: serve the token (token_dev.h) */
 #define GDK_WANT   0x4000u /* gdk_shared_slow() only: with GDK_RING, raise `wanted` */
@@ -115,12 +115,12 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 }
 
 /* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
- * the end of its WQE. done: the value of `completed` before this call. The index of the complete
- * WQE is computed from the counter of the CQE and `rung`, and its number of slots is read from the
- * WQE. Then `completed` is loaded again. If it is still `done`, no slot from `done` on has been
- * used again. So the WQE was not overwritten, and `rung` is at most one lap above `done`: index and
- * number are right. Returns 0 if `completed` was raised here or by another thread; EBUSY if there
- * is no new CQE; -EIO for an error, which is stored. */
+ * the end of its WQE. done: the value of `completed` before this call. The end of that WQE is
+ * computed from the counter of the CQE, `rung`, and the number of slots in the WQE. Then
+ * `completed` is loaded again. A slot is used again only after `completed` was raised above it. So
+ * if `completed` is still `done`, the WQE was not overwritten, `rung` is at most one lap above
+ * `done`, and the end is right. Returns 0 if `completed` was raised here or by another thread;
+ * EBUSY if there is no new CQE; -EIO for an error, which is stored. */
 GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 {
 	const int collapsed = (gdk_ldc32(&st->flags) & GDK_QPF_COLLAPSED) != 0;
@@ -172,18 +172,19 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	if (rung < need)
 		return EBUSY;
 	if (collapsed || gdk_ld32(&st->uneven, GDK_SCOPE_GPU)) {
-		/* Polls the next CQE, or the only entry of a collapsed CQ. Acquire: pairs with the
-		 * release of the thread that raised `cqe_ci`. That thread has seen the CQE of one
-		 * lap before in our entry, so our poll finds this one or the new one, not that of
-		 * two laps before, which has the same owner bit as the new one. */
+		/* The entry to poll is that of the next CQE, or the only one of a collapsed CQ.
+		 * Acquire: pairs with the release of the thread that raised `cqe_ci`. That thread
+		 * has seen the CQE of the lap before in this entry. So our poll reads that CQE or
+		 * the new one, never that of two laps before, whose owner bit is the same as that
+		 * of the new one. */
 		at = gdk_ld64_acq(&st->cqe_ci, GDK_SCOPE_GPU);
 		if (how & GDK_WAIT_CQES && !collapsed)
 			reached = at - rsvd;
 		if (reached >= need)
 			return GDK_REACHED;
 		/* Use is not even: `at` is the first entry that is not processed. A slot has at
-		 * most one CQE, so the CQE for slot need - 1 is at most need - 1 - reached entries
-		 * later. Turns that poll a CQE do so at `at` and at this entry alternately. */
+		 * most one CQE, so the CQE for slot need - 1 is at entry at + need - 1 - reached or
+		 * before. Turns that poll a CQE alternate between `at` and that last entry. */
 		ahead = need - 1 - reached;
 		if (ahead >= gdk_ldc32(&st->cq_num) || !(turn & 2))
 			ahead = 0;
@@ -241,8 +242,8 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
  * Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait failed. A
  * wait that fails ends the QP, except with GDK_WAIT_KEEP.
  * No other thread posts (other lanes may wait, too), so only the accesses of the NIC and the host
- * must be ordered. Values are loaded again in each turn, because the registers of this function are
- * added to those of every kernel that posts.
+ * must be ordered. Values are loaded again in each turn of the loop, not kept in GPU registers,
+ * because every kernel that posts must also reserve the registers of this function.
  */
 GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
 			     uint64_t limit_ns, uint32_t how)
@@ -257,8 +258,8 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 
 	GDK_LOOP
 	for (;;) {
-		/* A load of GPU scope does not use the first-level cache: the host may store
-		 * `abort_word`, the upper half of `ended`. */
+		/* GPU scope, so that the load bypasses the first-level cache, and finds what the
+		 * host stores in `abort_word`, the upper half of `ended`. */
 		gdk_ld64x2(&st->completed, &done, &ended, GDK_SCOPE_GPU);
 		rung = gdk_ld64(&st->rung, GDK_SCOPE_THREAD);
 		err = -ECANCELED; /* gdk_wait_end() replaces it if the QP has a status already */

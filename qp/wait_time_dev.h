@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Timing of waits: when a waiting thread polls CQEs in host memory, when it pauses, when it repeats
- * the doorbell, and when it ends the wait although its WQE is not complete. */
+/* Timing of waits: how often a waiting thread polls CQEs that are in host memory, how long it
+ * pauses, when it repeats the doorbell, and when it gives up although its WQE is not complete. */
 #ifndef GDK_WAIT_TIME_DEV_H
 #define GDK_WAIT_TIME_DEV_H
 
@@ -18,10 +18,10 @@
  * If CQEs are in host memory, a poll of a CQE is a read over PCIe, and reads of the same line by
  * several threads follow each other at intervals of a microsecond (H200). Thousands of polling
  * threads would wait for each other for milliseconds. So the threads that wait for one QP share an
- * interval: all together poll CQEs about once in GDK_LOOK_NS. In their other turns they only load
- * `completed`, which is in GPU memory. The lanes of a warp execute their turns one after another,
- * so 30 waiting lanes would slow down one lane that posts. Therefore waits with CQEs in host memory
- * also pause, for 1/16 of the time waited so far.
+ * interval: all together poll CQEs about once in GDK_LOOK_NS. In the other turns of its loop, a
+ * waiting thread only loads `completed`, which is in GPU memory. The lanes of a warp execute their
+ * turns one after another, so 30 waiting lanes would slow down one lane that posts. Therefore waits
+ * with CQEs in host memory also pause, for 1/16 of the time waited so far.
  */
 #define GDK_LOOK_NS    1000u
 #define GDK_PAUSE_PART 16u
@@ -44,12 +44,11 @@ struct gdk_wait_timer {
  * the time limit. If the time limit is over, a turn that polled no CQE is followed by one that
  * polls, and then the event is due.
  *
- * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the QP's. looks_from: 0 if CQEs are not in
- * host memory. If it is not 0, this thread does not poll CQEs before `rung` has reached it, and the
- * threads share the polls: a thread that will poll stores the clock in `poll_ns`, and the others
- * then do not poll for GDK_LOOK_NS.
- * A thread whose slots are not rung must not store `poll_ns`: it would stop the others, but not
- * poll itself.
+ * limit_ns: the time limit; GDK_QP_LIMIT is replaced by the limit of the QP. looks_from: 0; or, if
+ * CQEs are in host memory, the index of a slot: this thread polls no CQEs until `rung` has reached
+ * this index. The threads then share the polls: a thread that will poll stores the clock in
+ * `poll_ns`, and the others then do not poll for GDK_LOOK_NS. A thread whose slots are not rung
+ * must not store `poll_ns`: it would stop the others, but not poll itself.
  */
 GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w, uint64_t *limit_ns,
 			      uint64_t looks_from)
