@@ -49,7 +49,10 @@ class Testpmd:
     """A process on a NIC of its own with the address ip. nic: options of softnic-run; device:
     arguments of DPDK's driver; eal, app: further options of testpmd."""
 
+    started = 0
+
     def __init__(self, folder, name, ip, nic="", device="dv_flow_en=1", eal=(), app=()):
+        Testpmd.started += 1
         self.folder = pathlib.Path(folder) / name
         self.folder.mkdir()
         self.stats_dir = self.folder / "stats"
@@ -59,7 +62,8 @@ class Testpmd:
         command = [
             RUN, "--strict", "--ip", ip, "--stats-dir", self.stats_dir, *nic.split(), "--",
             "dpdk-testpmd", "--no-huge", "-m", "256", "-l", "0,1", "--no-telemetry",
-            "--file-prefix", f"gdaki{os.getpid()}{name}", "-a",
+            # a name of its own: files of a killed testpmd would stop the next one
+            "--file-prefix", f"gdaki{os.getpid()}{name}{Testpmd.started}", "-a",
             f"{PCI},{device},rxq_cqe_comp_en=0", *eal, "--", "-i",
             "--no-lsc-interrupt", "--no-flush-rx", "--disable-link-check", *app]
         env = dict(os.environ, TERM="dumb")
