@@ -112,7 +112,7 @@ untimed() {
 	check:*) selected $(checks) ;;
 	*:thread) ;;
 	more:*) selected $more $parts ;;
-	*:) selected $patient ${T:+$more} ${LONG:+$more} $(checks) | awk '!seen[$0]++' ;;
+	*:) selected $patient $([ -z "$T$LONG" ] || echo "$more") $(checks) ;;
 	*) selected tests/fuzz.sh ;;
 	esac
 }

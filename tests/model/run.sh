@@ -135,8 +135,8 @@ pairs='gdk_take gdk_rmw_xchg32 gdk_fence_sc'
 
 # The checker of a short run is compiled without optimization, which takes longer than it saves, and
 # that of a broken model by clang, if present, in half of gcc's time. It uses the hash of hash.h. In a
-# broken model it runs the last thread first (REVERSE): it then finds
-# the longest counter-example in 0.01 s instead of 5 s.
+# broken model it runs the last thread first (REVERSE): it then finds the longest counter-example in
+# 0.01 s instead of 5 s.
 check() { # folder, scenario.handler, word or nothing; prints pan's error
 	local which=(-DSCENARIO="${2%.*}" -DHANDLER="${2#*.}") cc=$CC
 	[ -z "$3" ] || ! command -v clang >/dev/null || cc=clang
