@@ -175,9 +175,9 @@ done <<'END'
 END
 # A relative path is one of the folder in which softnic-run started.
 mkdir "$tmp/here"
-(cd "$tmp/here" && timeout 20 "$run" --stats-dir s --pcap p --trace=t -- bash -c 'cd / && ls /dev/infiniband >/dev/null &&
-	echo $SOFTNIC_STATS_DIR $SOFTNIC_PCAP $SOFTNIC_TRACE') >"$tmp/out" 2>"$tmp/err"
-[ "$(cat "$tmp/out")" = "$tmp/here/s $tmp/here/p $tmp/here/t" ] || complain "relative paths: $(cat "$tmp/out")"
+(cd "$tmp/here" && timeout 20 "$run" --stats-dir s --evidence e --pcap p --trace=t -- bash -c 'cd / && ls /dev/infiniband \
+	>/dev/null && echo $SOFTNIC_STATS_DIR $SOFTNIC_EVIDENCE $SOFTNIC_PCAP $SOFTNIC_TRACE') >"$tmp/out" 2>"$tmp/err"
+[ "$(cat "$tmp/out")" = "$tmp/here/s $tmp/here/e $tmp/here/p $tmp/here/t" ] || complain "relative paths: $(cat "$tmp/out")"
 # A run inside of another one has an address and a folder of its own, unless options set them.
 inner=(timeout 20 "$run" -- printenv SOFTNIC_IP SOFTNIC_STATS_DIR)
 timeout 20 "$run" -- bash -c 'printenv SOFTNIC_IP SOFTNIC_STATS_DIR; "$@"; "$@"' sh "${inner[@]}" >"$tmp/out" 2>"$tmp/err"

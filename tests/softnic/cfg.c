@@ -272,6 +272,7 @@ bool sn_cfg_from_env(struct sn_cfg *cfg)
 	env_str("SOFTNIC_SYSFS", cfg->sysfs, sizeof(cfg->sysfs), "");
 	env_str("SOFTNIC_PCAP", cfg->pcap, sizeof(cfg->pcap), "");
 	env_str("SOFTNIC_STATS_DIR", cfg->stats_dir, sizeof(cfg->stats_dir), "");
+	env_str("SOFTNIC_EVIDENCE", cfg->evidence, sizeof(cfg->evidence), "");
 	env_str("SOFTNIC_RUN", cfg->run, sizeof(cfg->run), "");
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);

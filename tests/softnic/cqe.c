@@ -192,6 +192,11 @@ void sn_cqe_write(struct sn_eng *e, struct sn_cq *cq, struct sn_qp *qp, const st
 	SN_COUNT(e, qp, cqes, 1);
 	SN_COUNT(e, qp, error_cqes, error);
 	SN_COUNT(e, qp, inline_cqes, a->inl != NULL);
+	if (a->synd && a->synd != SN_SYND_FLUSH) {
+		qp->last_error.synd = a->synd;
+		qp->last_error.vendor = a->vendor;
+		qp->last_error.counter = a->counter;
+	}
 	if (e->dev->cfg.trace)
 		sn_trace_cqe(cq, qp, a);
 	notify(e, cq, a->solicited || error);

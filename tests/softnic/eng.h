@@ -332,7 +332,7 @@ struct sn_eng {
 	struct sn_eth_port *eth_left; /* in a forked child: that of the parent, never used */
 	int eth_fd;		      /* its socket when the last pass ended; NIC thread only */
 	uint64_t rng, started;
-	bool stalled;
+	bool stalled, recent; /* recent: packets are recorded as evidence */
 	FILE *pcap;
 	uint8_t scratch[SN_PKT_DATA];
 };

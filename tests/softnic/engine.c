@@ -250,6 +250,8 @@ static void *nic_thread(void *arg)
 		any = !stall && sn_eng_pass(e);
 		ns = any ? 0 : sn_wait_time(e);
 		e->eth_fd = sn_eth_fd(e); /* the front may close the port after the unlock */
+		if (e->dev->snapshot)
+			e->dev->snapshot(e->dev, e->now);
 		pthread_mutex_unlock(&e->dev->lock);
 		if (stall)
 			sleep_stalled(stall);
@@ -294,6 +296,7 @@ static void forked_child(void)
 	close(e->evfd);
 	e->sock = e->evfd = -1;
 	e->pcap = NULL;
+	e->recent = false;
 	sn_eth_close(e);
 }
 

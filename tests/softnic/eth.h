@@ -376,6 +376,7 @@ void sn_eth_pcap(struct sn_eng *e, const struct sn_frame *f, bool sent);
 /* ---- trace_eth.c: callers check cfg.trace first ---- */
 /* Returns the name of a send WQE's opcode, or its number in buf (trace.c). */
 const char *sn_wqe_name(uint8_t opcode, char buf[8]);
+const char *sn_syndrome_name(uint8_t synd, char buf[8]); /* of a CQE; the same */
 /* way: "tx" or "rx"; fate: the end of the line, "" or text that begins with a comma. */
 void sn_trace_frame(const char *way, const struct sn_frame *f, const char *fate);
 /* A received frame, the rule that matches it, and the RQ that it goes to; NULL: none. */

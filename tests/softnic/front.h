@@ -122,7 +122,6 @@ void sn_models_list(FILE *f);		     /* each model with its differences and their
 int sn_addr_pick(struct in6_addr *ip, bool lid);
 bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
-void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
 void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8]);
 int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);
@@ -440,6 +439,7 @@ bool sn_export_of(int fd, uint64_t off, uint64_t len, struct sn_export *found);
 
 /* ---- stats.c ---- */
 void sn_stats_save(struct sn_dev *dev);
+void sn_stats_text(struct sn_dev *dev, int fd);
 /* Makes room for entry n of an array of records. False: n is SN_GONE_MAX, or no memory. */
 bool sn_stats_grow(void **array, uint32_t n, size_t size);
 
@@ -449,6 +449,6 @@ void sn_stats_eth_gone(struct sn_dev *dev, const struct sn_qp *qp); /* call befo
 void sn_stats_rule_gone(struct sn_dev *dev, const struct sn_rule *rule);
 void sn_stats_eth_forget(struct sn_dev *dev); /* the destroyed ones */
 void sn_stats_eth_json(struct sn_dev *dev, FILE *f);
-void sn_stats_eth_text(struct sn_dev *dev);
+void sn_stats_eth_text(struct sn_dev *dev, int fd);
 
 #endif

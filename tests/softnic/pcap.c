@@ -7,11 +7,13 @@
  * 0 and only those fields that the kernel reports. The linktype is raw IP. With a VLAN
  * it is Ethernet, with the tags that a hardware port would send. Raw Ethernet frames are
  * VXLAN packets in the capture as on the underlay, also those to this process. With
- * --eth-if the linktype is Ethernet, and they have no further headers.
+ * --eth-if the linktype is Ethernet, and they have no further headers. The last packets
+ * also go to the evidence (recent.c).
  */
 #include <time.h>
 
 #include "eth_wire.h"
+#include "evidence.h"
 
 #define PCAP_MAGIC_NS 0xa1b23c4du
 #define PCAP_ETHERNET 1u
@@ -32,6 +34,8 @@ void sn_pcap_open(struct sn_eng *e)
 	};
 	static bool begun; /* a process that opens the NIC again appends to its file */
 
+	e->recent = e->dev->cfg.evidence[0];
+	sn_recent_open(e->dev->cfg.evidence, has_ether(e));
 	if (!e->dev->cfg.pcap[0])
 		return;
 	e->pcap = fopen(e->dev->cfg.pcap, begun ? "ae" : "we");
@@ -58,31 +62,47 @@ static uint32_t ether_header(uint8_t h[ETHER_MAX], const struct in6_addr *src,
 	return at + 2;
 }
 
-static void record_header(struct sn_eng *e, uint32_t len)
+static bool captures(const struct sn_eng *e)
+{
+	return e->pcap || e->recent;
+}
+
+static void record(struct sn_eng *e, const struct iovec *parts, int n)
 {
 	struct timespec ts;
-	uint32_t rec[4] = { 0, 0, len, len };
+	uint32_t rec[4] = { 0 };
+	int i;
 
+	if (e->recent)
+		sn_recent_add(parts, n);
+	if (!e->pcap)
+		return;
+	for (i = 0; i < n; i++)
+		rec[2] += (uint32_t)parts[i].iov_len;
+	rec[3] = rec[2];
 	clock_gettime(CLOCK_REALTIME, &ts);
 	rec[0] = (uint32_t)ts.tv_sec;
 	rec[1] = (uint32_t)ts.tv_nsec;
 	fwrite(rec, sizeof(rec), 1, e->pcap);
+	for (i = 0; i < n; i++)
+		fwrite(parts[i].iov_base, parts[i].iov_len, 1, e->pcap);
 }
 
 void sn_pcap_write(struct sn_eng *e, const struct sn_pkt *p, uint32_t icrc)
 {
-	uint32_t len = p->head + p->len + 4u, le = htole32(icrc), ether = 0;
+	uint32_t le = htole32(icrc), ether = 0;
 	uint8_t h[ETHER_MAX];
 
-	if (!e->pcap)
+	if (!captures(e))
 		return;
 	if (has_ether(e))
 		ether = ether_header(h, &p->src, &p->dst, p->tci);
-	record_header(e, len + ether);
-	fwrite(h, ether, 1, e->pcap);
-	fwrite(p->ip_udp, p->head, 1, e->pcap);
-	fwrite(p->data, p->len, 1, e->pcap);
-	fwrite(&le, 4, 1, e->pcap);
+	record(e,
+	       (struct iovec[]){ { h, ether },
+				 { (void *)p->ip_udp, p->head },
+				 { (void *)p->data, p->len },
+				 { &le, 4 } },
+	       4);
 }
 
 /* Builds the IP, UDP and VXLAN headers of a frame. Returns their length. */
@@ -118,17 +138,14 @@ void sn_eth_pcap(struct sn_eng *e, const struct sn_frame *f, bool sent)
 	uint8_t h[VXLAN_HEAD], ether[ETHER_MAX];
 	uint32_t n = 0, l2 = 0;
 
-	if (!e->pcap)
+	if (!captures(e))
 		return;
 	if (!e->dev->cfg.eth_if[0]) {
 		n = vxlan_headers(h, f, src, dst);
 		if (has_ether(e))
 			l2 = ether_header(ether, src, dst, 0);
 	}
-	record_header(e, l2 + n + f->len);
-	fwrite(ether, l2, 1, e->pcap);
-	fwrite(h, n, 1, e->pcap);
-	fwrite(f->data, f->len, 1, e->pcap);
+	record(e, (struct iovec[]){ { ether, l2 }, { h, n }, { (void *)f->data, f->len } }, 3);
 }
 
 void sn_pcap_close(struct sn_eng *e)

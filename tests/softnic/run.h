@@ -21,9 +21,9 @@ int sn_run_options(int argc, char **argv, bool *preload);
  * nothing. Returns false after a message. */
 bool sn_run_config(struct sn_cfg *cfg);
 
-/* Creates the folder of --stats-dir, or of the variable, and a file in it, which it removes. Does
- * nothing without this folder. Returns false after a message. */
-bool sn_run_make_stats_dir(void);
+/* Creates the folder that the variable names, and a file in it, which it removes. Does nothing if
+ * the variable is unset or empty. Returns false after a message. */
+bool sn_run_make_folder(const char *variable);
 /* Makes a path absolute. Returns false if the result has more than SN_PATH_LEN bytes. */
 bool sn_run_absolute(const char *path, char absolute[PATH_MAX]);
 

@@ -257,9 +257,9 @@ static bool keep_path(const struct sn_setting *s, const char *value)
 	return sn_run_absolute(value, path) ? !setenv(s->variable, path, 1) : path_error(s, value);
 }
 
-bool sn_run_make_stats_dir(void)
+bool sn_run_make_folder(const char *variable)
 {
-	const struct sn_setting *s = sn_setting_of("SOFTNIC_STATS_DIR");
+	const struct sn_setting *s = sn_setting_of(variable);
 	const char *folder = getenv(s->variable);
 	char path[PATH_MAX];
 	int fd;

@@ -345,6 +345,8 @@ const struct sn_setting sn_settings[] = {
 	PATH("pcap", "PCAP", SN_FILE, "FILE", "write sent and received packets to a capture file"),
 	PATH("stats-dir", "STATS_DIR", SN_FOLDER, "FOLDER",
 	     "write counters as JSON, one file per process"),
+	PATH("evidence", "EVIDENCE", SN_FOLDER, "FOLDER",
+	     "keep the last packets, the counters and the state of each queue, for each process"),
 	BOOL("no-dbr", "NO_DBR", "support queue pairs without doorbell record: 0 or 1", "1"),
 	NUMBER("no-dbr-max", "NO_DBR_MAX", 0, UINT32_MAX, "N",
 	       "maximum number of such queue pairs; 0: no limit", "0"),

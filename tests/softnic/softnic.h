@@ -51,10 +51,11 @@ struct sn_cfg {
 	char pcap[256];	 /* file for captured packets; empty: none */
 	/* folder for the JSON counters of each process; empty: none */
 	char stats_dir[256];
-	char run[32]; /* name of the run of softnic-run, in the JSON counters; empty: none */
-	bool stats;   /* print counters on stderr at exit */
-	bool strict;  /* the run fails if violations were counted */
-	bool trace;   /* trace commands, WQEs, packets, CQEs */
+	char evidence[256]; /* folder for the evidence (evidence.h); empty: none */
+	char run[32];	    /* name of the run of softnic-run, in the JSON counters; empty: none */
+	bool stats;	    /* print counters on stderr at exit */
+	bool strict;	    /* the run fails if violations were counted */
+	bool trace;	    /* trace commands, WQEs, packets, CQEs */
 	/* dmabufs can be registered: recorded CUDA exports, and others that mmap accepts */
 	bool dmabuf;
 	enum sn_dmabuf_pcie dmabuf_pcie; /* treatment of dmabufs of the PCIe mapping type */
@@ -387,6 +388,11 @@ struct sn_qp {
 
 	struct sn_eth *eth; /* set for SQs and RQs only, see eth.h */
 	struct sn_qp_stats stats;
+	/* of the last error CQE other than a flush; synd 0: none */
+	struct {
+		uint8_t synd, vendor;
+		uint16_t counter;
+	} last_error;
 	struct sn_qp_eng *eng; /* the engine's state, NULL before sn_eng_qp_add() */
 };
 
@@ -419,6 +425,8 @@ struct sn_dev {
 	struct sn_eng *eng;
 	struct sn_clock *clocks; /* of all open contexts */
 	struct sn_rule *rules;	 /* flow rules in ascending order, see eth.h */
+	/* updates the evidence; the NIC thread calls it in each pass; NULL: not requested */
+	void (*snapshot)(struct sn_dev *dev, uint64_t now);
 };
 
 /* The device of this process. The front creates it at the first open. */
@@ -505,6 +513,7 @@ bool sn_gid_at(const struct sn_cfg *cfg, uint32_t index, struct sn_gid *gid);
 void sn_mac_of_ip(const struct in6_addr *ip, uint8_t mac[6]);
 void sn_link_local(const struct in6_addr *ip, uint8_t gid[16]);
 uint16_t sn_lid_of_ip(const struct in6_addr *ip);
+void sn_addr_text(const struct in6_addr *ip, char text[INET6_ADDRSTRLEN]);
 static inline bool sn_addr_same(const struct in6_addr *a, const struct in6_addr *b)
 {
 	return !memcmp(a, b, sizeof(*a));

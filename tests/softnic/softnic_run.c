@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 
 	first = sn_run_options(argc, argv, &preload);
 	if (first < 0 || !sn_run_config(&cfg) || (preload && !sn_run_program_ok(argv + first)) ||
-	    !sn_run_make_stats_dir())
+	    !sn_run_make_folder("SOFTNIC_STATS_DIR") || !sn_run_make_folder("SOFTNIC_EVIDENCE"))
 		return EXIT_USAGE;
 	rc = sn_tmp_make(tmp);
 	if (rc) {

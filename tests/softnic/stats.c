@@ -6,6 +6,7 @@
  * text at exit. Writes the JSON file of this process, whose violations softnic-run adds
  * up. The code that detects an event increments the counters. softnic.h declares them.
  */
+#include "evidence.h"
 #include "front.h"
 
 #include <inttypes.h>
@@ -94,7 +95,8 @@ void sn_stats_qp_gone(struct sn_dev *dev, const struct sn_qp *qp)
 
 struct qp_report {
 	void (*one)(struct qp_report *r, const struct sn_qp_record *qp);
-	FILE *f;
+	FILE *f; /* JSON */
+	int fd;	 /* text */
 	unsigned n;
 };
 
@@ -148,7 +150,7 @@ static void qp_text(struct qp_report *r, const struct sn_qp_record *qp)
 		if (at(&qp->stats, qp_fields[i].off))
 			n += snprintf(line + n, sizeof(line) - n, " %s %" PRIu64, qp_fields[i].name,
 				      at(&qp->stats, qp_fields[i].off));
-	dprintf(STDERR_FILENO, "%s\n", line);
+	dprintf(r->fd, "%s\n", line);
 }
 
 /* ---- the device ---- */
@@ -222,21 +224,20 @@ static bool lock_at_exit(struct sn_dev *dev)
 	return locked;
 }
 
-static void report_text(struct sn_dev *dev)
+void sn_stats_text(struct sn_dev *dev, int fd)
 {
-	struct qp_report qps = { .one = qp_text };
+	struct qp_report qps = { .one = qp_text, .fd = fd };
 	size_t i;
 
-	sn_message("statistics of %s", dev->cfg.name);
 	for (i = 0; i < FIELDS; i++)
 		if (field_value(&dev->stats, i))
-			dprintf(STDERR_FILENO, "  %-22s %" PRIu64 "\n", fields[i].name,
+			dprintf(fd, "  %-22s %" PRIu64 "\n", fields[i].name,
 				field_value(&dev->stats, i));
 	each_qp(dev, &qps);
 	if (qps.n > TEXT_QPS || dev->gone_unlisted)
-		dprintf(STDERR_FILENO, "  %u more queue pairs not listed\n",
+		dprintf(fd, "  %u more queue pairs not listed\n",
 			(qps.n > TEXT_QPS ? qps.n - TEXT_QPS : 0) + dev->gone_unlisted);
-	sn_stats_eth_text(dev);
+	sn_stats_eth_text(dev, fd);
 }
 
 /* Threads of the program may still create and destroy objects. */
@@ -245,8 +246,12 @@ void sn_stats_report(struct sn_dev *dev)
 	bool locked = lock_at_exit(dev);
 
 	sn_stats_save(dev);
-	if (dev->cfg.stats)
-		report_text(dev);
+	sn_evidence_write(dev, "exiting");
+	dev->snapshot = NULL; /* this text is the last one */
+	if (dev->cfg.stats) {
+		sn_message("statistics of %s", dev->cfg.name);
+		sn_stats_text(dev, STDERR_FILENO);
+	}
 	if (locked)
 		pthread_mutex_unlock(&dev->lock);
 }

@@ -279,7 +279,8 @@ static void put_action(struct text *t, const struct rule_record *r)
 /* ---- report ---- */
 
 struct report {
-	FILE *f; /* JSON; NULL: text on stderr */
+	FILE *f; /* JSON; NULL: text to fd */
+	int fd;
 	int kind;
 	unsigned n;
 };
@@ -347,7 +348,7 @@ static void one(struct report *r, const void *record)
 		rule_text(record, &t);
 	else
 		queue_text(r, record, &t);
-	dprintf(STDERR_FILENO, "  %s\n", line);
+	dprintf(r->fd, "  %s\n", line);
 }
 
 static void one_queue(struct sn_qp *qp, void *arg)
@@ -399,9 +400,9 @@ void sn_stats_eth_json(struct sn_dev *dev, FILE *f)
 	}
 }
 
-void sn_stats_eth_text(struct sn_dev *dev)
+void sn_stats_eth_text(struct sn_dev *dev, int fd)
 {
-	struct report r = { .f = NULL };
+	struct report r = { .fd = fd };
 	uint32_t more;
 
 	for (r.kind = 0; r.kind < KINDS; r.kind++) {
@@ -409,7 +410,6 @@ void sn_stats_eth_text(struct sn_dev *dev)
 		one_kind(dev, &r);
 		more = unlisted(dev, r.kind) + (r.n > TEXT_LINES ? r.n - TEXT_LINES : 0);
 		if (more)
-			dprintf(STDERR_FILENO, "  %u more %s not listed\n", more,
-				text_names[r.kind]);
+			dprintf(fd, "  %u more %s not listed\n", more, text_names[r.kind]);
 	}
 }

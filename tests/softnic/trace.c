@@ -94,6 +94,11 @@ static const char *const syndromes[] = {
 	[SN_SYND_RNR] = "RNR retries exceeded",
 };
 
+const char *sn_syndrome_name(uint8_t synd, char buf[8])
+{
+	return NAME(syndromes, synd, buf);
+}
+
 void sn_trace_wqe(const struct sn_qp_eng *q, const struct sn_msg *m)
 {
 	char op[8], synd[8], where[64] = "", wait[48] = "";

@@ -7,6 +7,7 @@
  * the objects that the program left (objects.c). Also generates the sysfs tree of a
  * process that runs without softnic-run or whose address is in use.
  */
+#include "evidence.h"
 #include "front.h"
 
 #include <endian.h>
@@ -143,6 +144,7 @@ static int device_create(struct sn_dev **created)
 		atexit(report_at_exit);
 		once = true;
 	}
+	sn_evidence_begin(dev);
 	*created = dev;
 	return 0;
 }
@@ -357,6 +359,7 @@ static void ctx_destroy(struct sn_ctx *ctx)
 	if (atomic_fetch_sub(&n_contexts, 1) == 1) {
 		sn_eng_stop(sn_dev);
 		sn_stats_save(sn_dev);
+		sn_evidence_write(sn_dev, "closed");
 	}
 	core_clock_unmap(ctx);
 	raw_close(ctx->memfd);

@@ -18,7 +18,7 @@ static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 0x0a };
 /* Functions and data of the NIC. */
 static struct sn_dev *dev;
 static void (*json)(struct sn_dev *dev, FILE *f);
-static void (*text)(struct sn_dev *dev);
+static void (*text)(struct sn_dev *dev, int fd);
 static void (*rule_gone)(struct sn_dev *dev, const struct sn_rule *rule);
 static void (*forget)(struct sn_dev *dev);
 static void (*save)(struct sn_dev *dev);
@@ -253,7 +253,7 @@ static size_t text_of(char *buf, size_t size)
 	cr_assert_eq(pipe(p), 0);
 	dup2(p[1], STDERR_FILENO);
 	pthread_mutex_lock(&dev->lock);
-	text(dev);
+	text(dev, STDERR_FILENO);
 	pthread_mutex_unlock(&dev->lock);
 	dup2(err, STDERR_FILENO);
 	close(p[1]);
