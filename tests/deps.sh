@@ -14,7 +14,7 @@ for group in "$@"; do
 		pkgs="$pkgs gcc libc6-dev libibverbs-dev libnuma-dev zlib1g-dev"
 		pkgs="$pkgs g++ libjson-c-dev" ;;
 	demo) pkgs="$pkgs ibverbs-providers" ;;
-	test) pkgs="$pkgs libcriterion-dev libnl-route-3-dev ibverbs-utils hwloc-nox tshark python3 binutils
+	test) pkgs="$pkgs libcriterion-dev libnl-route-3-dev ibverbs-utils hwloc-nox tshark python3 binutils gdb
 		python3-pyverbs python3-pytest python3-scapy iproute2 iputils-ping curl perftest ucx-utils spin
 		openmpi-bin libopenmpi-dev dpdk-dev libdpdk-dev
 		cmake ninja-build meson pkg-config cython3 python3-dev libnl-3-dev clang-format-14 shellcheck flake8

@@ -27,7 +27,7 @@ if [ -n "$SAN" ]; then
 	export TSAN_OPTIONS="$log:second_deadlock_stack=1:${TSAN_OPTIONS:-}"
 fi
 # shellcheck disable=SC2086
-timeout -k 5 "${GDAKI_TEST_TIMEOUT:-120}" "$B/bin/softnic-run" $opts -- "$t"
+tests/limit.sh "${GDAKI_TEST_TIMEOUT:-120}" "$B/bin/softnic-run" $opts -- "$t"
 rc=$?
 if ls "$logs/$name".* >/dev/null 2>&1; then
 	echo "sanitizer reports of $name:" >&2

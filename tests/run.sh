@@ -5,6 +5,10 @@
 # Runs the tests after the build: the unit test programs, the programs of threads, and the
 # scripts. The last line is "N passed, N failed, N skipped"; the exit status is 1 after a failure.
 #
+# Of a test that fails, $B/failed/NAME has the evidence: its output, of each software NIC PID.txt
+# (counters, states of the queues) and PID.pcapng (the last packets), and the stacks of all threads
+# if it was still running at its time limit.
+#
 # usage: run.sh [check | more | targets]
 #   check: only the scripts that read sources, headers and archives
 #   more: only the tests that build much, which run.sh without argument leaves out unless T or LONG
@@ -46,7 +50,7 @@ busy="${LONG:+tests/eth_testpmd.py}"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_ethernet.sh tests/example_faults.sh
-	tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
+	tests/evidence.sh tests/results.sh tests/alltoall.sh tests/paths.sh tests/options.sh
 	tests/programs.sh tests/verbs.sh
 	tests/strategy_batching.sh tests/service_many_qps.sh tests/infiniband.sh tests/netns.sh tests/vxlan.sh tests/echo_ping.sh tests/eth_if.sh tests/eth_account.py tests/flow_rss.py tests/consumers/perftest.sh tests/consumers/perftest_raw.sh
 	tests/consumers/ucx.sh
@@ -174,7 +178,15 @@ unit_result() { # name, exit status
 }
 
 # A time limit in seconds; the long forms have more.
-limit() { timeout "$1${LONG:+0}" "${@:2}"; }
+limit() { tests/limit.sh "$1${LONG:+0}" "${@:2}"; }
+
+keep_evidence() { # of the test of one()
+	mkdir -p "$B/failed"
+	mv "$SOFTNIC_EVIDENCE" "$failed"
+	tail -c 4M "$file.out" >"$failed/output"
+	[ ! -e "$B/test-output/$name.log" ] || tail -c 4M "$B/test-output/$name.log" >"$failed/output"
+	echo "evidence of $name: $failed"
+}
 
 run() { # name
 	case $1 in
@@ -216,9 +228,16 @@ run() { # name
 	esac
 }
 
+# The NICs of a test write their evidence to a file system in memory, because slow stores to a disk
+# would stop them. It is kept in $B/failed if the test fails.
 one() { # name
-	local name=$1 file=$dir/${1//\//.} rc
+	local name=$1 file=$dir/${1//\//.} failed=$B/failed/${1//\//.} rc
 	local TIMEFORMAT="%R %U %S $name"
+	SOFTNIC_EVIDENCE=$(mktemp -d -p /dev/shm gdaki.XXXXXX 2>/dev/null || mktemp -d)
+	export SOFTNIC_EVIDENCE
+	chmod 1777 "$SOFTNIC_EVIDENCE" # some tests run programs as another user
+	trap 'rm -rf "$SOFTNIC_EVIDENCE"' EXIT
+	rm -rf "$failed"
 	{ time run "$name" >"$file.out" 2>&1; } 2>"$file.time"
 	rc=$?
 	{
@@ -227,7 +246,9 @@ one() { # name
 		test_*) unit_result "$name" $rc ;;
 		*) cat "$file.out"; result "$name" $rc ;;
 		esac
+		[ "$(cut -d' ' -f2 "$file.result")" = 0 ] || keep_evidence
 	} 9>"$dir/lock"
+	rm -rf "$SOFTNIC_EVIDENCE"
 	[ "$name" != tests/consumers/pyverbs.sh ] || [ $rc != 0 ] || one tests/captures.sh
 }
 
@@ -240,7 +261,7 @@ in_parallel() { # number, names, words before the command
 
 rm -rf "$dir" "$B/captures"
 mkdir -p "$dir"
-export -f run limit one result unit_result
+export -f run limit one result unit_result keep_evidence
 export dir
 start=$SECONDS
 in_parallel "$(nproc)" "$untimed" nice -n 19 &

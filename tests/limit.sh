@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) gdaki authors
+#
+# Runs COMMAND with a time limit, in a process group of its own. At the limit it stops all processes
+# of the test, those with the same SOFTNIC_EVIDENCE in their environment, so that their NICs keep the
+# state that they have, and writes the stacks of their threads to the folder that it names. Then it
+# ends COMMAND's group by SIGTERM, after 5 s by SIGKILL. The exit status is COMMAND's, or 124.
+#
+# usage: limit.sh SECONDS COMMAND [ARGS]
+set -u
+seconds=$1
+shift
+
+# The processes of the test, without the shells and their tools.
+processes() {
+	local p
+	grep -lzxF "SOFTNIC_EVIDENCE=$SOFTNIC_EVIDENCE" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 | while read -r p; do
+		case $(cat "/proc/$p/comm" 2>/dev/null) in
+		'' | bash | sh | grep | cut | head | sleep | timeout | xargs | make | softnic-run) ;;
+		*) echo "$p" ;;
+		esac
+	done
+}
+
+threads() { # process: a line for each thread, and its stack in the kernel if the caller may read it
+	local t
+	echo "process $1: $(tr '\0' ' ' <"/proc/$1/cmdline")"
+	for t in "/proc/$1/task"/*; do
+		echo "  thread ${t##*/} $(cat "$t/comm"), state $(sed 's/.*) //; s/ .*//' "$t/stat"), in $(cat "$t/wchan")," \
+			"system call $(cat "$t/syscall")"
+		cat "$t/stack"
+	done 2>/dev/null
+}
+
+stacks() {
+	local p all until=$((SECONDS + 60))
+	all=$(processes | head -n 32)
+	echo "$*: still running after $seconds s"
+	for p in $all; do threads "$p"; done
+	# shellcheck disable=SC2086 # a list
+	[ -z "$all" ] || kill -STOP $all 2>/dev/null
+	for p in $all; do
+		[ $SECONDS -lt $until ] || { echo "process $p: no time left"; continue; }
+		echo "process $p: $(tr '\0' ' ' <"/proc/$p/cmdline")"
+		timeout -k 5 20 gdb -nx -batch -iex 'set debuginfod enabled off' -p "$p" -ex 'thread apply all backtrace' 2>&1
+	done
+	# shellcheck disable=SC2086 # a list
+	[ -z "$all" ] || kill -CONT $all 2>/dev/null
+}
+
+set -m # a process group for each of the two
+"$@" &
+group=$!
+sleep "$seconds" &
+alarm=$!
+set +m
+trap 'kill -TERM -- "-$group"' TERM HUP
+trap 'kill -INT -- "-$group"' INT
+while [ -z "${ended:-}" ]; do # a signal interrupts wait
+	wait -n -p ended "$group" "$alarm"
+	rc=$?
+done
+if [ "$ended" = "$group" ]; then
+	kill "$alarm"
+	exit "$rc"
+fi
+[ -z "${SOFTNIC_EVIDENCE:-}" ] || stacks "$@" >>"$SOFTNIC_EVIDENCE/stacks" 2>&1 </dev/null
+kill -TERM -- "-$group" 2>/dev/null
+for _ in {1..50}; do
+	kill -0 -- "-$group" 2>/dev/null || break
+	sleep 0.1
+done
+kill -KILL -- "-$group" 2>/dev/null
+exit 124
