@@ -17,6 +17,8 @@
 #include "raw_port.h"
 #include "vb.h"
 
+struct sn_dev;
+
 static inline bool raw_allowed(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -128,13 +130,21 @@ static inline struct ibv_wc raw_wait(struct ibv_cq *cq)
 	return wc;
 }
 
+/* The NIC's function or variable of this name. */
+static inline void *raw_symbol(const char *name)
+{
+	void *at = dlsym(RTLD_DEFAULT, name);
+
+	cr_assert(at, "no %s: run the test under softnic-run", name);
+	return at;
+}
+
 /* Functions of the NIC for tests, see front.h. */
 static inline uint32_t raw_live(void)
 {
 	uint32_t (*live)(void);
 
-	*(void **)&live = dlsym(RTLD_DEFAULT, "sn_objects_live");
-	cr_assert(live, "run the test under softnic-run");
+	*(void **)&live = raw_symbol("sn_objects_live");
 	return live();
 }
 
@@ -142,9 +152,17 @@ static inline void raw_fail_next(uint32_t nth_ioctl)
 {
 	void (*fail)(uint32_t nth_cmd, uint8_t status, uint32_t syndrome, uint32_t nth_ioctl);
 
-	*(void **)&fail = dlsym(RTLD_DEFAULT, "sn_fail_next");
-	cr_assert(fail, "run the test under softnic-run");
+	*(void **)&fail = raw_symbol("sn_fail_next");
 	fail(0, 0, 0, nth_ioctl);
+}
+
+/* Takes the device lock as the NIC's own calls do. */
+static inline void raw_lock(struct sn_dev *dev)
+{
+	void (*lock)(struct sn_dev * of);
+
+	*(void **)&lock = raw_symbol("sn_dev_lock");
+	lock(dev);
 }
 
 #endif

@@ -432,14 +432,10 @@ struct sn_dev {
 /* The device of this process. The front creates it at the first open. */
 extern struct sn_dev *sn_dev;
 
-/* Takes the device lock in a thread of the program. `waiting` tells the NIC thread to pause
- * before it takes the lock again; it is read in give_way() of waiting.c. */
-static inline void sn_dev_lock(struct sn_dev *dev)
-{
-	__atomic_add_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
-	pthread_mutex_lock(&dev->lock);
-	__atomic_sub_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
-}
+/* Takes the device lock in a thread of the program. */
+void sn_dev_lock(struct sn_dev *dev);
+/* Waits a limited time only. Returns whether the lock was taken. */
+bool sn_dev_lock_at_exit(struct sn_dev *dev);
 
 /* ---- implemented by the front, called by the engine (lock held) ---- */
 struct sn_qp *sn_find_qp(struct sn_dev *dev, uint32_t qpn);

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const struct {
@@ -36,10 +35,9 @@ static const struct {
 #undef SN_STAT_ROW
 };
 
-#define FIELDS	     (sizeof(fields) / sizeof(fields[0]))
-#define QP_FIELDS    (sizeof(qp_fields) / sizeof(qp_fields[0]))
-#define LOCK_LIMIT_S 2
-#define TEXT_QPS     64u /* queue pairs listed in the text; the JSON file lists all */
+#define FIELDS	  (sizeof(fields) / sizeof(fields[0]))
+#define QP_FIELDS (sizeof(qp_fields) / sizeof(qp_fields[0]))
+#define TEXT_QPS  64u /* queue pairs listed in the text; the JSON file lists all */
 
 static uint64_t at(const void *st, size_t off)
 {
@@ -209,21 +207,6 @@ void sn_violation(uint64_t *counter, const char *fmt, ...)
 		sn_stats_save(sn_dev);
 }
 
-/* Waits a limited time: the NIC's thread may hang in a driver that has already shut down, and
- * then holds the lock. */
-static bool lock_at_exit(struct sn_dev *dev)
-{
-	struct timespec until;
-	bool locked;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += LOCK_LIMIT_S;
-	__atomic_add_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
-	locked = !pthread_mutex_timedlock(&dev->lock, &until);
-	__atomic_sub_fetch(&dev->waiting, 1, __ATOMIC_SEQ_CST);
-	return locked;
-}
-
 void sn_stats_text(struct sn_dev *dev, int fd)
 {
 	struct qp_report qps = { .one = qp_text, .fd = fd };
@@ -243,7 +226,7 @@ void sn_stats_text(struct sn_dev *dev, int fd)
 /* Threads of the program may still create and destroy objects. */
 void sn_stats_report(struct sn_dev *dev)
 {
-	bool locked = lock_at_exit(dev);
+	bool locked = sn_dev_lock_at_exit(dev);
 
 	sn_stats_save(dev);
 	sn_evidence_write(dev, "exiting");

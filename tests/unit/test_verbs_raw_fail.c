@@ -222,7 +222,7 @@ static void take_numbers(struct sn_table *t, uint32_t left, bool take)
 {
 	uint32_t i;
 
-	sn_dev_lock(device());
+	raw_lock(device());
 	for (i = 0; i < SN_TABLE_SIZE; i++)
 		if (!take && t->slot[i] == &dummy)
 			t->slot[i] = NULL;
@@ -236,7 +236,7 @@ static void take_handles(uint32_t left, bool take)
 	struct sn_front *f = device()->front;
 	uint32_t i;
 
-	sn_dev_lock(device());
+	raw_lock(device());
 	for (i = 1; i < SN_HANDLES; i++)
 		if (!take && f->handles[i].obj == &dummy)
 			f->handles[i].obj = NULL;

@@ -313,7 +313,7 @@ static void *change_rules(void *arg)
 	const struct timespec nap = { 0, 100000000 };
 	struct sn_rule *rules;
 
-	sn_dev_lock(dev);
+	raw_lock(dev);
 	rules = dev->rules;
 	dev->rules = (void *)8; /* as in the middle of a change */
 	__atomic_store_n(&changing, 1, __ATOMIC_RELEASE);
