@@ -31,7 +31,8 @@ static bool read_text(const char *path, char *text, size_t len)
 	ssize_t n = fd < 0 ? -1 : read(fd, text, len - 1);
 
 	if (fd >= 0)
-		close(fd);
+		/* not close(), which takes ctx_lock: this thread holds the device lock */
+		syscall(SYS_close, fd);
 	text[n > 0 ? n : 0] = 0;
 	return n > 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* The lock of the software NIC: the report of a call that waits for long. */
+/* The locks of the software NIC: their order, and the report of a call that waits for long. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,51 @@
 
 #include "../lib/nic.h"
 #include "../lib/raw.h"
-#include "../softnic/softnic.h"
+#include "../softnic/eng.h"
 
 static struct sn_dev *dev;
+
+static void await_waiter(void)
+{
+	while (!__atomic_load_n(&dev->waiting, __ATOMIC_SEQ_CST))
+		sched_yield();
+}
+
+/* ---- order ---- */
+
+static void *close_pipe(void *arg)
+{
+	close(*(int *)arg);
+	return NULL;
+}
+
+/* A close() of a pipe holds the lock of the list of contexts and waits for the device lock, which
+ * the NIC thread holds while it reads the states of the threads. */
+Test(nic_lock, a_pipe_is_closed_while_the_nic_reads_thread_states, .timeout = 60)
+{
+	bool (*passed)(struct sn_writers * w, uint64_t since, uint64_t now);
+	void (*release)(struct sn_writers * w);
+	struct ibv_context *ctx = nic_open_context();
+	struct sn_writers writers = { 0 };
+	pthread_t thread;
+	int ends[2];
+
+	dev = *(struct sn_dev **)raw_symbol("sn_dev");
+	*(void **)&passed = raw_symbol("sn_writers_passed");
+	*(void **)&release = raw_symbol("sn_writers_free");
+	cr_assert_eq(pipe(ends), 0);
+	raw_lock(dev);
+	cr_assert_eq(pthread_create(&thread, NULL, close_pipe, &ends[0]), 0);
+	await_waiter();
+	passed(&writers, 1, 1);
+	pthread_mutex_unlock(&dev->lock);
+	pthread_join(thread, NULL);
+	release(&writers);
+	close(ends[1]);
+	ibv_close_device(ctx);
+}
+
+/* ---- a call that waits for long ---- */
 
 static void *alloc_pd(void *ctx)
 {
