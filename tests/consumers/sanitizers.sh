@@ -15,17 +15,9 @@ unset ASAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 bad=0 programs=0 skipped=""
 complain() { echo "sanitizers.sh: $1"; sed 's/^/    /' "$tmp/out" | head -n 12; bad=1; }
 
-# A race is found only if the threads happen to run at the same time, so that runs up to 5 times.
 ends() { # program, kind of bug, expected line
-	local rc tries=0
-	while :; do
-		timeout 60 "$run" -- "${prefix[@]}" "$tmp/$1" "$2" >"$tmp/out" 2>&1
-		rc=$?
-		tries=$((tries + 1))
-		if [ "$2" != race ] || [ $tries = 5 ] || grep -q -E -- "$3" "$tmp/out"; then
-			break
-		fi
-	done
+	timeout 60 "$run" -- "${prefix[@]}" "$tmp/$1" "$2" >"$tmp/out" 2>&1
+	local rc=$?
 	grep -q -E -- "$3" "$tmp/out" || complain "$1 $2: no line with: $3"
 	[[ $2 != none && $2 != fork ]] || { [ $rc = 0 ] && [ "$(wc -l <"$tmp/out")" = 1 ]; } || complain "$1 $2: exit status $rc"
 }
