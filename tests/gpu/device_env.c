@@ -202,13 +202,35 @@ int gt_launch(struct gt_env *env, const struct gt_job *job)
 	return gt_gpu_launch(job) ? gt_complain("the launch failed") : 0;
 }
 
-static int wait_until(uint64_t end_ns)
+static void count_slots(const struct gt_qps *qps, uint64_t *complete, uint64_t *reserved)
 {
+	struct gdk_qp_counters n;
+
+	*complete = *reserved = 0;
+	for (uint32_t i = 0; i < qps->num; i++) {
+		if (gdk_verbs_qp_get_counters(qps->qp[i].hl->qp_gverbs, &n))
+			continue;
+		*complete += n.completions;
+		*reserved += n.wqes_reserved;
+	}
+}
+
+/* Waits until the kernel ends, or has made no progress for this time. */
+static int wait_for(const struct gt_qps *qps, uint64_t seconds)
+{
+	struct bound b = bound_begin(0, GT_ON_GPU);
 	const struct timespec nap = { 0, 20000 };
+	uint64_t complete = 0, reserved = 0;
 	int done;
 
-	while (!(done = gt_gpu_done()) && e2e_now_ns() < end_ns)
+	while (!(done = gt_gpu_done())) {
 		nanosleep(&nap, NULL);
+		if (!bound_passed(&b, complete + reserved, seconds * 1000000000))
+			continue;
+		count_slots(qps, &complete, &reserved);
+		if (bound_passed(&b, complete + reserved, seconds * 1000000000))
+			break;
+	}
 	return done;
 }
 
@@ -219,20 +241,10 @@ static void abort_qp(struct gt_qps *qps, uint32_t i)
 		E2E_REQUIRE(!gdk_verbs_qp_abort(qps->companion[i].hl->qp_gverbs));
 }
 
-static void count_slots(const struct e2e_qp *qp, uint64_t *complete, uint64_t *reserved)
-{
-	struct gdk_qp_counters n;
-
-	if (gdk_verbs_qp_get_counters(qp->hl->qp_gverbs, &n))
-		return;
-	*complete += n.completions;
-	*reserved += n.wqes_reserved;
-}
-
 int gt_wait(struct gt_qps *qps)
 {
-	int done = wait_until(e2e_now_ns() + GT_BOUND_S * 1000000000ull);
-	uint64_t complete = 0, reserved = 0;
+	int done = wait_for(qps, GT_BOUND_S);
+	uint64_t complete, reserved;
 
 	if (done > 0)
 		return 0;
@@ -240,15 +252,14 @@ int gt_wait(struct gt_qps *qps)
 		gt_complain("the kernel failed");
 		gt_die();
 	}
-	for (uint32_t i = 0; i < qps->num; i++) {
-		count_slots(&qps->qp[i], &complete, &reserved);
+	count_slots(qps, &complete, &reserved);
+	for (uint32_t i = 0; i < qps->num; i++)
 		abort_qp(qps, i);
-	}
-	if (wait_until(e2e_now_ns() + GT_GRACE_S * 1000000000ull) > 0)
-		return gt_complain("still running after %d s, %lu of %lu slots complete; ended "
-				   "by an abort",
+	if (wait_for(qps, GT_GRACE_S) > 0)
+		return gt_complain("no progress for %d s, %lu of %lu slots complete; ended by an "
+				   "abort",
 				   GT_BOUND_S, complete, reserved);
-	gt_complain("still running after %d s, and an abort did not end it", GT_BOUND_S);
+	gt_complain("no progress for %d s, and an abort did not end it", GT_BOUND_S);
 	gt_die();
 }
 

@@ -10,13 +10,18 @@
 #define GT_DEVICE_HOST_H
 
 #include "device.h"
+#include "../lib/bound.h"
 #include "../lib/e2e.h"
 
 #define GT_COUNTERS    65536u /* bytes of the last part of the payload */
 #define GT_BYTES       (3 * GT_PART + GT_COUNTERS)
 #define GT_MAX_THREADS 65536u
-#ifndef GT_BOUND_S
-#define GT_BOUND_S 20 /* seconds until a running kernel is aborted */
+/* Seconds without progress until a running kernel is aborted; make defines it for CPU threads. */
+#ifdef GT_BOUND_S
+#define GT_ON_GPU false
+#else
+#define GT_ON_GPU  true
+#define GT_BOUND_S 20
 #endif
 #define GT_GRACE_S 5 /* seconds until an aborted kernel must have ended */
 
@@ -70,8 +75,8 @@ extern const struct e2e_path gt_good_path;
 int gt_prepare(struct gt_env *env, const struct gt_case *c, const struct gt_qps *qps,
 	       struct gt_job *job);
 /* gt_run() launches the job (gt_launch) and waits until it ends (gt_wait). After
- * GT_BOUND_S, gt_wait() aborts the QPs and returns -1. It ends the process if the kernel
- * fails or the abort does not end it. */
+ * GT_BOUND_S without progress, gt_wait() aborts the QPs and returns -1. It ends the process if the
+ * kernel fails or the abort does not end it. */
 int gt_launch(struct gt_env *env, const struct gt_job *job);
 int gt_wait(struct gt_qps *qps);
 int gt_run(struct gt_env *env, struct gt_qps *qps, const struct gt_job *job);

@@ -11,13 +11,21 @@
 #include "gdk_sdk_eth_rxq_dev.h"
 #include "gdk_sdk_eth_txq_dev.h"
 
+#include "../lib/bound.h"
 #include "eth_host.h"
 
-/* Seconds until running kernels are aborted, and until they must then have ended. */
+/* Seconds without progress until running kernels are aborted, then until they must have ended. */
 #define BOUND_S (et_env.testpmd ? 150u : 25u)
 #define GRACE_S 10u
-/* How long a thread waits for progress. On a busy machine testpmd may not poll for seconds. */
+/* How long a thread waits for progress. CPU threads wait until the abort. On a busy machine testpmd
+ * may not poll for seconds. */
+#ifdef GT_BOUND_S
+#define ON_GPU	 false
+#define LIMIT_NS (UINT64_MAX - 1)
+#else
+#define ON_GPU	 true
 #define LIMIT_NS (et_env.testpmd ? 60000000000ull : 10000000000ull)
+#endif
 /* Packets on the way to testpmd and back, less than its ring has slots. */
 #define ET_TESTPMD_WINDOW 400u
 
@@ -235,24 +243,41 @@ int et_launch(const struct et_job *job, bool send, bool recv)
 		       : 0;
 }
 
-static int wait_until(const struct et_queues *q, uint64_t end_ns)
+static void count(const struct et_queues *q, struct gdk_eth_txq_counters *tx, struct et_result *r)
 {
+	memset(tx, 0, sizeof(*tx));
+	memset(r, 0, sizeof(*r));
+	(void)gdk_eth_txq_get_counters(q->txq, tx);
+	(void)et_gpu_copy(r, q->result, sizeof(*r));
+}
+
+/* Waits until the kernels end, or have made no progress for this time. */
+static int wait_for(const struct et_queues *q, uint64_t seconds)
+{
+	struct bound b = bound_begin(0, ON_GPU);
 	const struct timespec nap = { 0, 20000 };
+	struct gdk_eth_txq_counters tx = { 0 };
+	struct et_result r = { 0 };
 	int done;
 
-	while (!(done = et_gpu_done()) && et_now_ns() < end_ns) {
+	while (!(done = et_gpu_done())) {
 		if (q->proxy)
 			(void)doca_eth_txq_gpu_cpu_proxy_progress(q->txq);
 		nanosleep(&nap, NULL);
+		if (!bound_passed(&b, tx.completed + r.received, seconds * 1000000000))
+			continue;
+		count(q, &tx, &r);
+		if (bound_passed(&b, tx.completed + r.received, seconds * 1000000000))
+			break;
 	}
 	return done;
 }
 
 int et_wait(struct et_queues *q)
 {
-	struct gdk_eth_txq_counters tx = { 0 };
-	struct et_result r = { 0 };
-	int done = wait_until(q, et_now_ns() + BOUND_S * 1000000000ull);
+	struct gdk_eth_txq_counters tx;
+	int done = wait_for(q, BOUND_S);
+	struct et_result r;
 
 	if (done > 0)
 		return 0;
@@ -260,15 +285,14 @@ int et_wait(struct et_queues *q)
 		et_complain("a kernel failed");
 		et_die();
 	}
-	(void)gdk_eth_txq_get_counters(q->txq, &tx);
-	(void)et_gpu_copy(&r, q->result, sizeof(r));
+	count(q, &tx, &r);
 	(void)gdk_eth_txq_abort(q->txq);
 	(void)gdk_eth_rxq_abort(q->rxq);
-	et_complain("still running after %u s: %llu slots reserved, %llu complete, %llu packets "
+	et_complain("no progress for %u s: %llu slots reserved, %llu complete, %llu packets "
 		    "received",
 		    BOUND_S, (unsigned long long)tx.reserved, (unsigned long long)tx.completed,
 		    (unsigned long long)r.received);
-	if (wait_until(q, et_now_ns() + GRACE_S * 1000000000ull) <= 0)
+	if (wait_for(q, GRACE_S) <= 0)
 		et_die();
 	return -1;
 }

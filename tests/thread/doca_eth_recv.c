@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/bound.h"
 #include "gdk_sdk_eth_rxq_dev.h"
 
 #define NUM	    64u
@@ -22,7 +23,7 @@
 #define PACKETS	    6000u
 #define THREADS_MAX 40u /* a warp of 32 lanes and one of 8 */
 #define PATTERN	    0x9e3779b97f4a7c15ull
-#define LIMIT_NS    20000000000ull
+#define BOUND_NS    60000000000ull /* without a packet: failed */
 
 static struct doca_gpu_eth_rxq rxq;
 static uint64_t packets[NUM][WORDS];
@@ -82,7 +83,7 @@ static void *receiver(void *arg)
 	while (next < PACKETS) {
 		const uint32_t left = (uint32_t)(PACKETS - next);
 
-		err = gdk_eth_recv(&rxq, run.most < left ? run.most : left, LIMIT_NS, run.opt,
+		err = gdk_eth_recv(&rxq, run.most < left ? run.most : left, UINT64_MAX, run.opt,
 				   run.exec, &b);
 		if (err || !b.num || b.first != next) {
 			fprintf(stderr,
@@ -105,6 +106,21 @@ static void *receiver(void *arg)
 	return NULL;
 }
 
+static void await_packets(void)
+{
+	const struct timespec nap = { 0, 1000000 };
+	struct bound b = bound_begin(0, false);
+	uint32_t n;
+
+	while ((n = __atomic_load_n(&handled, __ATOMIC_RELAXED)) < PACKETS) {
+		if (bound_passed(&b, n, BOUND_NS)) {
+			fprintf(stderr, "doca_eth_recv: no progress after %u packets\n", n);
+			exit(1);
+		}
+		nanosleep(&nap, NULL);
+	}
+}
+
 static void receive(enum doca_gpu_dev_eth_exec_scope exec, uint32_t num, uint32_t most,
 		    uint32_t opt)
 {
@@ -125,6 +141,7 @@ static void receive(enum doca_gpu_dev_eth_exec_scope exec, uint32_t num, uint32_
 	pthread_create(&sender, NULL, nic, NULL);
 	for (i = 0; i < num; i++)
 		pthread_create(&threads[i], NULL, receiver, (void *)(uintptr_t)i);
+	await_packets();
 	for (i = 0; i < num; i++)
 		pthread_join(threads[i], NULL);
 	pthread_join(sender, NULL);
