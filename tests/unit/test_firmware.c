@@ -328,16 +328,16 @@ Test(firmware, query_converts_each_state_or_fails)
 	e2e_qp_close(&q);
 }
 
-/* ---- attributes of QP creation ---- */
+/* ---- attributes of QP creation: test_boxes.c has the command ---- */
 
 static const struct qp_row {
 	uint32_t sq_wr, rq_wr, sges, inl, uidx;
 	uint8_t master;
 	enum doca_verbs_qp_send_dbr_mode dbr;
-	uint32_t log_sq, log_rq, log_stride, sq_granted, rq_granted; /* expected */
+	uint32_t sq_granted, rq_granted; /* expected */
 } qp_rows[SIDES] = {
-	{ 60, 100, 1, 0, 0xabcdef, 1, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, 6, 7, 0, 64, 128 },
-	{ 64, 0, 3, 200, 0x10, 0, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT, 8, 0, 0, 64, 0 },
+	{ 60, 100, 1, 0, 0xabcdef, 1, DOCA_VERBS_QP_SEND_DBR_MODE_DBR_VALID, 64, 128 },
+	{ 64, 0, 3, 200, 0x10, 0, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT, 64, 0 },
 };
 
 static doca_verbs_qp_init_attr_t *init_of(const struct qp_row *r)
@@ -362,30 +362,11 @@ static doca_verbs_qp_init_attr_t *init_of(const struct qp_row *r)
 	return init;
 }
 
-static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
+static void expect_init(doca_verbs_qp_t *qp, const struct qp_row *r)
 {
-	uint8_t out[PRM_QUERY_QP_OUT_LEN], *qpc = out + PRM_QUERY_QP_QPC_AT;
 	doca_verbs_qp_init_attr_t *init;
 	struct gdk_qp_init_attr got;
 	doca_verbs_qp_attr_t *attr;
-	enum doca_verbs_qp_state state;
-	uint32_t cqn, uar;
-
-	cr_assert_eq(gdk_qp_query_state(qp, out, &state), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_cq_get_cqn(cq, &cqn), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_uar_id_get(qp->uar, &uar), DOCA_SUCCESS);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_SQ_SIZE), r->log_sq);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_RQ_SIZE), r->log_rq);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_RQ_TYPE),
-		     r->rq_wr ? GDK_QPC_RQ_REGULAR : GDK_QPC_RQ_NONE);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_LOG_RQ_STRIDE), r->log_stride);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_USER_INDEX), r->uidx);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_CD_MASTER), r->master);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_SEND_DBR_MODE), r->dbr);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_CQN_SND), cqn);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_CQN_RCV), cqn);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_UAR_PAGE), uar);
-	cr_expect_eq(prm_get(qpc, PRM_QPC_PD), nic.dev->pdn);
 
 	doca_verbs_qp_attr_create(&attr);
 	doca_verbs_qp_init_attr_create(&init);
@@ -410,7 +391,7 @@ static void expect_created(doca_verbs_qp_t *qp, const struct qp_row *r)
 	doca_verbs_qp_init_attr_destroy(init);
 }
 
-Test(firmware, qp_creation_attributes_reach_the_firmware)
+Test(firmware, query_returns_the_creation_attributes)
 {
 	for (int side = 0; side < SIDES; side++) {
 		doca_verbs_qp_init_attr_t *init = init_of(&qp_rows[side]);
@@ -418,125 +399,7 @@ Test(firmware, qp_creation_attributes_reach_the_firmware)
 
 		cr_assert_eq(doca_verbs_qp_create(nic.dev, init, &qp), DOCA_SUCCESS);
 		doca_verbs_qp_init_attr_destroy(init);
-		expect_created(qp, &qp_rows[side]);
+		expect_init(qp, &qp_rows[side]);
 		cr_assert_eq(doca_verbs_qp_destroy(qp), DOCA_SUCCESS);
 	}
-}
-
-/* ---- completion queues ---- */
-
-Test(firmware, cq_creation_attributes_reach_the_firmware)
-{
-	uint8_t in[PRM_CMD_IN_LEN], out[PRM_QUERY_CQ_OUT_LEN], *cqc = out + PRM_QUERY_CQ_CQC_AT;
-	doca_verbs_cq_attr_t *attr;
-	doca_verbs_uar_t *uar;
-	doca_verbs_cq_t *made;
-	uint32_t id;
-
-	cr_assert_eq(doca_verbs_uar_create(nic.dev, DOCA_VERBS_UAR_ALLOCATION_TYPE_BLUEFLAME, &uar),
-		     DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_uar_id_get(uar, &id), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_cq_attr_create(&attr), DOCA_SUCCESS);
-	for (uint32_t side = 0; side < SIDES; side++) {
-		cr_assert_eq(doca_verbs_cq_attr_set_cq_size(attr, side ? 4096 : 33), DOCA_SUCCESS);
-		cr_assert_eq(doca_verbs_cq_attr_set_cq_overrun(attr, side), DOCA_SUCCESS);
-		cr_assert_eq(doca_verbs_cq_attr_set_cq_collapsed(attr, !side), DOCA_SUCCESS);
-		cr_assert_eq(doca_verbs_cq_attr_set_cq_context(attr, &nic), DOCA_SUCCESS);
-		cr_assert_eq(doca_verbs_cq_attr_set_external_uar(attr, side ? uar : NULL),
-			     DOCA_SUCCESS);
-		cr_assert_eq(doca_verbs_cq_create(nic.dev, attr, &made), DOCA_SUCCESS);
-		memset(in, 0, sizeof(in));
-		prm_set(in, PRM_CMD_OPCODE, 0x402); /* QUERY_CQ */
-		prm_set(in, PRM_CMD_OBJECT, made->cqn);
-		cr_assert_eq(
-			gdk_devx_query(nic.ctx, made->obj, "CQ", in, sizeof(in), out, sizeof(out)),
-			DOCA_SUCCESS);
-		cr_expect_eq(prm_get(cqc, PRM_CQC_LOG_CQ_SIZE), side ? 12 : 6);
-		cr_expect_eq(prm_get(cqc, PRM_CQC_OI), side);
-		cr_expect_eq(prm_get(cqc, PRM_CQC_CC), !side);
-		cr_expect_eq(prm_get(cqc, PRM_CQC_CQE_SZ), GDK_CQC_CQE_SZ_64);
-		cr_expect_eq(prm_get(cqc, PRM_CQC_UAR_PAGE) == id, side);
-		cr_expect_eq(made->context, &nic);
-		cr_assert_eq(doca_verbs_cq_destroy(made), DOCA_SUCCESS);
-	}
-	doca_verbs_cq_attr_destroy(attr);
-	cr_assert_eq(doca_verbs_uar_destroy(uar), DOCA_SUCCESS);
-}
-
-/* ---- shared receive queues ---- */
-
-#define CMD_QUERY_RMP 0x90fu
-
-static void srq_of(struct doca_verbs_srq_init_attr *attr, doca_verbs_umem_t *umem, uint32_t side)
-{
-	doca_verbs_umem_t *got_umem;
-	uint64_t offset;
-
-	cr_assert_eq(doca_verbs_srq_init_attr_set_srq_wr(attr, side ? 100 : 20), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_srq_init_attr_set_receive_max_sges(attr, side ? 4 : 1),
-		     DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_srq_init_attr_set_type(attr, side), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_srq_init_attr_set_pd(attr, nic.pd), DOCA_SUCCESS);
-	cr_assert_eq(doca_verbs_srq_init_attr_set_external_umem(attr, umem, side ? 4096 : 0),
-		     DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_srq_init_attr_get_srq_wr(attr), side ? 100 : 20);
-	cr_expect_eq(doca_verbs_srq_init_attr_get_receive_max_sges(attr), side ? 4 : 1);
-	cr_expect_eq(doca_verbs_srq_init_attr_get_type(attr), side);
-	cr_expect_eq(doca_verbs_srq_init_attr_get_pd(attr), nic.pd);
-	cr_expect_eq(doca_verbs_srq_init_attr_get_external_umem(attr, &got_umem, &offset),
-		     DOCA_SUCCESS);
-	cr_expect(got_umem == umem && offset == (side ? 4096 : 0));
-}
-
-static void expect_srq(struct doca_verbs_srq *srq, uint8_t *mem, uint32_t side)
-{
-	uint8_t in[PRM_CMD_IN_LEN] = { 0 }, out[PRM_CREATE_RMP_IN_LEN];
-	uint8_t *wq = out + PRM_CREATE_RMP_RMPC_AT + PRM_RMPC_WQ_AT;
-	uint32_t num, stride;
-	void *buf;
-
-	doca_verbs_srq_get_wq(srq, &buf, &num, &stride);
-	cr_expect_eq(buf, side ? mem + 4096 : mem);
-	cr_expect_eq(num, side ? 128 : 32);
-	cr_expect_eq(stride, side ? 64 : 32);
-	cr_expect_eq(doca_verbs_srq_get_dbr_addr(srq), (uint8_t *)buf + (size_t)num * stride);
-	prm_set(in, PRM_CMD_OPCODE, CMD_QUERY_RMP);
-	prm_set(in, PRM_CMD_OBJECT, doca_verbs_srq_get_srqn(srq));
-	cr_assert_eq(gdk_devx_query(nic.ctx, srq->obj, "SRQ", in, sizeof(in), out, sizeof(out)),
-		     DOCA_SUCCESS);
-	cr_expect_eq(prm_get(wq, PRM_WQ_TYPE), side ? GDK_WQ_CYCLIC : GDK_WQ_LINKED_LIST);
-	cr_expect_eq(prm_get(wq, PRM_WQ_LOG_SZ), side ? 7 : 5);
-	cr_expect_eq(prm_get(wq, PRM_WQ_LOG_STRIDE), side ? 6 : 5);
-	cr_expect_eq(prm_get(wq, PRM_WQ_PD), nic.dev->pdn);
-}
-
-Test(firmware, srq_creation_attributes_reach_the_firmware)
-{
-	struct doca_verbs_srq_init_attr *attr;
-	doca_verbs_umem_t *umem;
-	size_t size = 0;
-	void *mem, *addr = NULL;
-	uint32_t id = 0;
-
-	cr_assert(mem = aligned_alloc(4096, 32768));
-	memset(mem, 0, 32768);
-	cr_assert_eq(doca_verbs_umem_create(nic.dev, nic.gpu, mem, 32768, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &umem),
-		     DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_umem_get_size(umem, &size), DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_umem_get_address(umem, &addr), DOCA_SUCCESS);
-	cr_expect_eq(doca_verbs_umem_get_id(umem, &id), DOCA_SUCCESS);
-	cr_expect(size == 32768 && addr == mem && id != 0);
-	cr_assert_eq(doca_verbs_srq_init_attr_create(&attr), DOCA_SUCCESS);
-	for (uint32_t side = 0; side < SIDES; side++) {
-		struct doca_verbs_srq *srq;
-
-		srq_of(attr, umem, side);
-		cr_assert_eq(doca_verbs_srq_create(nic.ctx, attr, &srq), DOCA_SUCCESS);
-		expect_srq(srq, mem, side);
-		cr_assert_eq(doca_verbs_srq_destroy(srq), DOCA_SUCCESS);
-	}
-	doca_verbs_srq_init_attr_destroy(attr);
-	cr_assert_eq(doca_verbs_umem_destroy(umem), DOCA_SUCCESS);
-	free(mem);
 }
