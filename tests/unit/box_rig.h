@@ -38,7 +38,7 @@ struct box_flow {
 /* What was recorded, in the order of the calls. */
 static struct {
 	struct {
-		uint32_t opcode;
+		uint32_t opcode, number; /* number: of the new object */
 		size_t len;
 		uint8_t in[BOX_BYTES];
 	} box[BOXES_MAX];
@@ -50,7 +50,14 @@ static struct {
 	struct box_flow flow;
 } boxes;
 
-/* UARs with these flags are refused: bit 0: BlueFlame, bit 1: non-cached, bit 2: dedicated. */
+/* Flags of UARs: values of MLX5DV_UAR_ALLOC_TYPE_* in mlx5dv.h of rdma-core 44 and, for a
+ * dedicated page, of rdma-core 50. */
+#define UAR_BF	      0u
+#define UAR_NC	      1u
+#define UAR_DEDICATED 0x80000000u
+
+/* UARs with these flags are refused: bit 0: BlueFlame, bit 1: non-cached, bit 2: dedicated. In
+ * place of a dedicated one, libmlx5 allocates a non-cached one: old versions lack the type. */
 static uint32_t box_refused_uars;
 /* The reply to ALLOC_Q_COUNTER gets this number of the set; 0: that of the NIC. */
 static uint32_t box_counter_set;
@@ -60,7 +67,7 @@ static inline void box_clear(void)
 	memset(&boxes, 0, sizeof(boxes));
 }
 
-static inline void box_keep(const void *in, size_t len)
+static inline uint32_t box_keep(const void *in, size_t len)
 {
 	uint32_t n = boxes.num_boxes++;
 
@@ -68,6 +75,7 @@ static inline void box_keep(const void *in, size_t len)
 	boxes.box[n].opcode = (uint32_t)prm_get(in, PRM_CMD_OPCODE);
 	boxes.box[n].len = len;
 	memcpy(boxes.box[n].in, in, len);
+	return n;
 }
 
 /* ---- functions of libmlx5 ---- */
@@ -81,11 +89,12 @@ static inline void box_keep(const void *in, size_t len)
 	type name(first, const void *in, size_t inlen, void *out, size_t outlen) \
 	{ \
 		static type (*next)(first, const void *, size_t, void *, size_t); \
+		uint32_t n = box_keep(in, inlen); \
 		type ret; \
 \
 		BOX_NEXT(name); \
-		box_keep(in, inlen); \
 		ret = next(obj, in, inlen, out, outlen); \
+		boxes.box[n].number = (uint32_t)prm_get(out, PRM_CMD_OUT_OBJECT); \
 		if (box_counter_set && prm_get(in, PRM_CMD_OPCODE) == 0x771) \
 			prm_set(out, PRM_CMD_OUT_OBJECT, box_counter_set); \
 		return ret; \
@@ -113,7 +122,7 @@ struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ctx, uint32_t 
 	cr_assert_lt(boxes.num_uars, BOXES_MAX);
 	boxes.uar[boxes.num_uars++] = flags;
 	if (!(box_refused_uars >> (flags > 1 ? 2 : flags) & 1))
-		return next(ctx, flags);
+		return next(ctx, flags > 1 ? UAR_NC : flags);
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -221,6 +230,23 @@ static inline void box_compare(int line, const uint8_t *got, size_t len, const s
 	(const struct box_field[]){ __VA_ARGS__ }, \
 		sizeof((const struct box_field[]){ __VA_ARGS__ }) / sizeof(struct box_field)
 
+/* Index of the last command with the opcode. */
+static inline uint32_t box_last(uint32_t opcode)
+{
+	uint32_t i = boxes.num_boxes;
+
+	while (i-- && boxes.box[i].opcode != opcode)
+		;
+	cr_assert(i < BOXES_MAX, "no command 0x%x", opcode);
+	return i;
+}
+
+/* Number of the object that the last command with the opcode created. */
+static inline uint32_t box_number(uint32_t opcode)
+{
+	return boxes.box[box_last(opcode)].number;
+}
+
 /* Expects that the last command with the opcode has `bytes` bytes with these fields. */
 #define BOX(opcode, bytes, ...) \
 	box_expect(__LINE__, opcode, bytes, BOX_ROWS(F(0, PRM_CMD_OPCODE, opcode), __VA_ARGS__))
@@ -228,23 +254,11 @@ static inline void box_compare(int line, const uint8_t *got, size_t len, const s
 static inline void box_expect(int line, uint32_t opcode, size_t bytes, const struct box_field *f,
 			      size_t n)
 {
-	uint32_t i = boxes.num_boxes;
+	uint32_t i = box_last(opcode);
 
-	while (i-- && boxes.box[i].opcode != opcode)
-		;
-	cr_assert(i < BOXES_MAX, "line %d: no command 0x%x", line, opcode);
 	cr_expect_eq(boxes.box[i].len, bytes, "line %d: command 0x%x has 0x%zx bytes", line, opcode,
 		     boxes.box[i].len);
 	box_compare(line, boxes.box[i].in, boxes.box[i].len, f, n);
-}
-
-static inline uint32_t box_count(uint32_t opcode)
-{
-	uint32_t i, n = 0;
-
-	for (i = 0; i < boxes.num_boxes; i++)
-		n += boxes.box[i].opcode == opcode;
-	return n;
 }
 
 /* Expects the last umem: registered by its address, or by a dmabuf with `addr` as the offset in it.
@@ -263,12 +277,6 @@ static inline void box_umem(int line, const void *addr, size_t size, uint32_t ac
 		     (unsigned long long)u->comp_mask);
 }
 #define UMEM(addr, size, access, dmabuf) box_umem(__LINE__, addr, size, access, dmabuf)
-
-/* Flags of UARs: values of MLX5DV_UAR_ALLOC_TYPE_* in mlx5dv.h of rdma-core 44 and, for a
- * dedicated page, of rdma-core 50. */
-#define UAR_BF	      0u
-#define UAR_NC	      1u
-#define UAR_DEDICATED 0x80000000u
 
 /* Expects that UARs with these flags were requested, in this order, and no others. */
 #define UARS(...) \
