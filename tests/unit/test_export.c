@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Exported QPs: content and placement of the device struct, arrays of device structs,
- * the last error, counters, and the reset of the state and the queue memory.
+ * Exported QPs: placement of the device struct, arrays of device structs, the last error,
+ * counters, and the reset of the state and the queue memory. test_state_block.c has the content.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -31,30 +31,6 @@ static void close_all(void)
 }
 
 TestSuite(qp_export, .init = open_all, .fini = close_all);
-
-Test(qp_export, device_struct_describes_the_qp)
-{
-	struct doca_gpu_dev_verbs_qp *d = q.dev;
-	uint32_t cqn;
-
-	doca_verbs_cq_get_cqn(q.hl->cq_sq, &cqn);
-	cr_assert_eq(d->sq_num, q.qpn);
-	cr_assert_eq(be32toh(d->sq_num_shift8_be), q.qpn << 8);
-	cr_assert_eq(be32toh(d->sq_num_shift8_be_3ds), q.qpn << 8 | 3);
-	cr_assert_eq(d->sq_wqe_num, 16);
-	cr_assert_eq(d->sq_wqe_mask, 15);
-	cr_assert_eq(d->sq_wqe_daddr, q.hl->qp_umem_gpu_ptr);
-	cr_assert_eq(d->sq_dbrec, (uint32_t *)q.hl->qp_umem_dbr_gpu_ptr + 1);
-	cr_assert_eq(d->nic_handler, E2E_DB);
-	cr_assert_eq(d->cq_sq.cq_num, cqn);
-	cr_assert_eq(d->cq_sq.cqe_num, 16);
-	cr_assert_neq(d->gdk_state, NULL);
-	cr_assert_eq(d->cq_sq.gdk_state, d->gdk_state);
-	cr_assert_eq((uintptr_t)d->gdk_state % GDK_STATE_LINE, 0);
-	cr_assert_eq(d->gdk_state->depth, 16);
-	cr_assert_neq(d->gdk_state->flags & GDK_QPF_HOST_EXEC, 0);
-	cr_assert_neq(d->gdk_state->flags & GDK_QPF_SYS_SCOPE, 0);
-}
 
 /*
  * The fields that every post reads must be in the 128-byte line after that of

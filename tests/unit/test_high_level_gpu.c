@@ -59,9 +59,6 @@ static void expect_queues(struct doca_gpu_verbs_qp_hl *hl, bool on_host)
 	/* threads that wait load the state block often; the NIC never does */
 	cr_expect_eq(gdk_gpu_host_mem(nic.gpu, gdk_to_export(hl->qp_gverbs)->q.state), NULL);
 	cr_expect_eq(hl->qp_gverbs->qp_cpu->sq_wqe_daddr, hl->qp_umem_gpu_ptr);
-	cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_HOST_LOOKS), on_host);
-	/* with all queues in GPU memory, fences at system scope would only cost time */
-	cr_expect_eq(!!(gdk_to_export(hl->qp_gverbs)->state_flags & GDK_QPF_SYS_SCOPE), on_host);
 }
 
 Test(high_level_gpu, queues_are_in_host_memory_if_the_flag_requests_it)
@@ -79,69 +76,6 @@ Test(high_level_gpu, queues_are_in_host_memory_if_the_flag_requests_it)
 		expect_queues(&group->qp_companion, flags);
 		cr_expect_eq(doca_gpu_verbs_destroy_qp_group_hl(group), DOCA_SUCCESS);
 	}
-	close_gpu();
-}
-
-static void expect_state_flags(uint32_t state_flags, bool on_host)
-{
-	cr_expect_neq(state_flags & GDK_QPF_RECV, 0);
-	cr_expect_eq(!!(state_flags & GDK_QPF_SYS_SCOPE), on_host);
-}
-
-/* As expect_queues(), for the state block of a receive queue. */
-Test(high_level_gpu, receives_need_fences_at_system_scope_only_in_host_memory)
-{
-	const struct gdk_qp_rq_attr_hl rq = { .rq_nwqe = 16 };
-	struct doca_gpu_verbs_qp_hl *hl;
-	uint32_t got;
-
-	open_gpu();
-	for (uint32_t flags = 0; flags <= GDK_QP_HL_QUEUES_ON_HOST; flags++) {
-		cr_assert_eq(gdk_verbs_create_qp_rq_hl(&attr, &rq, flags, &hl), DOCA_SUCCESS);
-		got = gdk_export_rq(gdk_to_export(hl->qp_gverbs)).flags;
-		expect_state_flags(got, flags);
-		cr_expect_eq(!!(got & GDK_QPF_HOST_LOOKS), flags);
-		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(hl), DOCA_SUCCESS);
-	}
-	close_gpu();
-}
-
-/* The same, for an SRQ in memory of this kind. */
-static void expect_srq(enum doca_gpu_mem_type kind, bool on_host)
-{
-	struct doca_verbs_srq_init_attr *init;
-	struct doca_gpu_dev_verbs_qp *srq_dev, dev;
-	struct doca_verbs_srq *srq;
-	struct gdk_qp_state st;
-	doca_verbs_umem_t *umem;
-	void *mem, *cpu;
-
-	E2E_REQUIRE(!doca_gpu_mem_alloc(nic.gpu, 65536, 65536, kind, &mem, &cpu));
-	E2E_REQUIRE(!doca_verbs_umem_create(nic.dev, nic.gpu, mem, 65536, IBV_ACCESS_LOCAL_WRITE,
-					    -1, 0, &umem));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_create(&init));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_pd(init, nic.pd));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_srq_wr(init, 16));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_receive_max_sges(init, 1));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_type(init, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_external_umem(init, umem, 0));
-	E2E_REQUIRE(!doca_verbs_srq_create(nic.pd->context, init, &srq));
-	cr_assert_eq(gdk_verbs_export_srq(nic.gpu, srq, &srq_dev), DOCA_SUCCESS);
-	E2E_REQUIRE(!gdk_gpu_read(nic.gpu, &dev, srq_dev, sizeof(dev)));
-	E2E_REQUIRE(!gdk_gpu_read(nic.gpu, &st, dev.gdk_state, sizeof(st)));
-	expect_state_flags(st.flags, on_host);
-	E2E_REQUIRE(!gdk_verbs_unexport_srq(srq));
-	E2E_REQUIRE(!doca_verbs_srq_destroy(srq));
-	E2E_REQUIRE(!doca_verbs_srq_init_attr_destroy(init));
-	E2E_REQUIRE(!doca_verbs_umem_destroy(umem));
-	E2E_REQUIRE(!doca_gpu_mem_free(nic.gpu, mem));
-}
-
-Test(high_level_gpu, srq_needs_fences_at_system_scope_only_in_host_memory)
-{
-	open_gpu();
-	expect_srq(DOCA_GPU_MEM_TYPE_GPU, false);
-	expect_srq(DOCA_GPU_MEM_TYPE_CPU_GPU, true);
 	close_gpu();
 }
 
