@@ -147,11 +147,11 @@ $(B)/obj/warp_$(1)/%.o: %.cpp $(B)/settings/cxx | stage
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) -c -o $$@ $$<
 $(foreach m,$(KERNEL_KINDS),$(B)/obj/warp_$(1)/tests/kernels/kernels_$(m).o): \
-		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu $(B)/settings/cxx | stage
+		$(B)/obj/warp_$(1)/tests/kernels/kernels_%.o: tests/gpu/device_kernels.cu tests/softnic/lossless.h $(B)/settings/cxx | stage
 	$$(call say,CXX)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) -x c++ $$(CXXFLAGS_ALL) $(KERNEL_FLAGS) -DGDK_WARP=$(1) $$(call kernel-flags,$$*) \
-		-c -o $$@ $$<
+		-include tests/softnic/lossless.h -c -o $$@ $$<
 $(patsubst %,$(B)/obj/warp_$(1)/tests/gpu/eth_%.o,$(basename $(ETH_TEST_C:tests/gpu/eth_%=%)) recv $(ETH_TEST_MODES)): INC += $(INC_DOCA)
 $(B)/obj/warp_$(1)/tests/gpu/eth_recv.o: tests/gpu/eth_recv.cu $(B)/settings/cxx | stage
 	$$(call say,CXX)

@@ -4,7 +4,9 @@
  * describes the functions. */
 #include "e2e.h"
 #include "pick.h"
+#include "../softnic/softnic.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -337,4 +339,23 @@ uint64_t e2e_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* The NIC is linked in (sanitizer builds) or preloaded. */
+#pragma weak sn_stats_get
+const struct sn_stats *sn_stats_get(void);
+
+static const struct sn_stats *nic_stats(void)
+{
+	static const struct sn_stats none;
+	const struct sn_stats *(*get)(void) = sn_stats_get;
+
+	if (!get)
+		*(void **)&get = dlsym(RTLD_DEFAULT, "sn_stats_get");
+	return get ? get() : &none;
+}
+
+uint64_t e2e_recovered(void)
+{
+	return nic_stats()->db_recovered;
 }

@@ -20,6 +20,7 @@
 
 #include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
+#include "../softnic/lossless.h"
 #include "device/gdk/onesided_dev.h"
 
 #define E2E_REQUIRE(cond) \
@@ -142,6 +143,8 @@ static inline struct doca_gpu_dev_verbs_addr e2e_addr(const void *p, uint32_t ke
 int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket);
 int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket);
 uint64_t e2e_now_ns(void);
+/* The software NIC's counter db_recovered; 0 on a device. */
+uint64_t e2e_recovered(void);
 
 /* ---- a peer in its own process, which shares its memory with the test ---- */
 struct e2e_peer {
