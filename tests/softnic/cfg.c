@@ -276,6 +276,7 @@ bool sn_cfg_from_env(struct sn_cfg *cfg)
 	env_str("SOFTNIC_RUN", cfg->run, sizeof(cfg->run), "");
 	cfg->stats = env_num("SOFTNIC_STATS", 0);
 	cfg->strict = env_num("SOFTNIC_STRICT", 0);
+	cfg->card_timers = env_num("SOFTNIC_CARD_TIMERS", 0);
 	cfg->trace = trace && *trace && strcmp(trace, "0"); /* 1 or the path of a file */
 	cfg_dmabuf(cfg);
 	cfg->dbrec_only = env_num("SOFTNIC_DBREC_ONLY", 0);

@@ -10,13 +10,26 @@
 #include "eng.h"
 #include "eth.h"
 
-#define NS_PER_S 1000000000ull
+#define NS_PER_S  1000000000ull
+#define ABSENT_NS 10000000ull /* a pass that starts so late: the NIC thread was absent */
 
 /* The real-time clock was set back if it is this much behind its last value. */
 #define STEP_NS (NS_PER_S / 10)
 
 /* ts_format of a queue (mlx5_ifc.h) */
 enum { TS_FREE_RUNNING, TS_DEFAULT, TS_REAL_TIME };
+
+void sn_eng_clock(struct sn_eng *e, uint64_t due)
+{
+	e->now = sn_now();
+	if (e->now > due && e->now - due >= ABSENT_NS)
+		e->absent += e->now - due;
+}
+
+uint64_t sn_awake(const struct sn_eng *e)
+{
+	return e->now - e->absent;
+}
 
 /*
  * Real time at which the current pass began. The thread may be preempted between the two clocks.

@@ -19,6 +19,7 @@
 
 #include "cqe.h"
 #include "opcodes.h"
+#include "peer.h"
 #include "softnic.h"
 
 #define SN_MSGS		   128u	 /* maximum number of send WQEs in flight per QP */
@@ -154,7 +155,8 @@ struct sn_qp_req {
 	struct sn_window win;
 	uint32_t max_sent;     /* highest PSN ever sent, plus 1 */
 	uint32_t again_at;     /* 1 + PSN resent after a NAK or a missing response; 0: none */
-	uint64_t timer, probe; /* times of the timeout and of the next probe, ns; 0: off */
+	uint64_t since;	       /* time at which the timer was started */
+	uint64_t timer, probe; /* times of timeout (sn_awake()) and next probe, ns; 0: off */
 	uint64_t probe_wait;   /* interval between probes, ns; doubles with each probe */
 	uint32_t probed;       /* 1 + PSN of the unanswered probe; 0: none */
 	/* Bit PSN % 64 is set for the last PSN of a READ or atomic request that was sent since
@@ -207,6 +209,7 @@ struct sn_qp_eng {
 	bool is_rts; /* counted in sn_eng.nrts */
 	bool dbr_ok; /* the DBREC is readable host memory, loaded directly */
 	bool sq_gpu, rq_gpu, dbr_gpu, sq_cuda; /* sq_cuda: the CUDA driver knows its memory */
+	struct sn_peer *peer; /* the process of dest; NULL: unknown, or this process */
 	uint32_t mtu;
 	uint32_t nmsgs;	     /* length of msgs, a power of two; 0: not allocated */
 	struct sn_msg *msgs; /* ring of nmsgs messages */
@@ -272,13 +275,6 @@ struct sn_writers {
 
 #define SN_PORTS 64u /* maximum number of source ports other than 4791, each with a socket */
 
-#define SN_ID_PEERS 64u
-
-struct sn_id_peer {
-	struct in6_addr ip;
-	bool zero; /* its packets have IPv4 identification 0 */
-};
-
 struct sn_port {
 	uint16_t number; /* UDP port; 0: entry is free */
 	int fd;		 /* -1: bind failed, e.g. because another process has the port */
@@ -293,7 +289,7 @@ struct sn_eng {
 	int evfd, sock;
 	struct sn_port ports[SN_PORTS];		 /* hash table with open addressing */
 	struct sn_id_peer id_peers[SN_ID_PEERS]; /* index: last byte of the address % 64 */
-	uint64_t now, passes, last_active, next_sweep, next_probe;
+	uint64_t now, absent, passes, last_active, next_sweep, next_probe;
 	uint64_t real_ns; /* last result of the real-time clock (clock.c) */
 	struct sn_qp_eng *qps;
 	struct sn_cq_eng *cqs;
@@ -328,6 +324,7 @@ struct sn_eng {
 	uint64_t probe_wait_min; /* minimum wait before the first probe, ns: see window.c */
 	uint64_t last_arrival;
 
+	struct sn_peers peers;
 	struct sn_eth_port *eth;      /* the Ethernet port (eth_wire.c); NULL: not open */
 	struct sn_eth_port *eth_left; /* in a forked child: that of the parent, never used */
 	int eth_fd;		      /* its socket when the last pass ended; NIC thread only */
@@ -412,6 +409,7 @@ void sn_eng_rts_count(struct sn_eng *e, struct sn_qp_eng *q);
 void sn_wait_setup(struct sn_eng *e);
 long sn_wait_time(const struct sn_eng *e);
 void sn_wait(struct sn_eng *e, long ns, bool any);
+void sn_wait_stalled(struct sn_eng *e, uint64_t ns); /* an injected fault stalls the NIC */
 
 /* uar_watch.c: doorbells and posted WQEs. The functions of type bool return true if they found
  * work: a doorbell, a new WQE, or DBRECs still to be read. */

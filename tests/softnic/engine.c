@@ -58,12 +58,14 @@ static bool is_idle(const struct sn_qp_eng *q)
 }
 
 /* Returns true if an answer is to be sent now. While packets keep arriving, an acknowledgement is
- * delayed by up to ACK_HELD_MAX passes, so that it covers later packets, too. */
+ * delayed by up to ACK_HELD_MAX passes, so that it covers later packets, too. It must precede the
+ * answer to a query (peer.c). */
 static bool may_answer(const struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (q->rsp.job_head != q->rsp.job_tail || q->rsp.nak_due)
 		return true;
-	if (!q->rsp.ack_due || (e->arriving && ++q->rsp.ack_held <= ACK_HELD_MAX))
+	if (!q->rsp.ack_due ||
+	    (e->arriving && !e->peers.nqueries && ++q->rsp.ack_held <= ACK_HELD_MAX))
 		return false;
 	q->rsp.ack_held = 0;
 	return true;
@@ -203,6 +205,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	sn_clock_publish(e);
 	sn_guard_pass();
 	sn_gpu_fresh();
+	sn_peers_poll(e);
 	any = sn_wire_poll(e);
 	if (e->eth)
 		any |= sn_eth_poll(e);
@@ -221,22 +224,17 @@ bool sn_eng_pass(struct sn_eng *e)
 	sn_wire_flush(e);
 	if (e->eth)
 		sn_eth_flush(e);
+	if (e->peers.nqueries && !e->more)
+		sn_peers_answer(e);
 	if (any)
 		e->last_active = e->now;
 	return any;
 }
 
-static void sleep_stalled(uint64_t ns)
-{
-	struct timespec ts = { 0, ns < STALL_STEP_NS ? ns : STALL_STEP_NS };
-
-	nanosleep(&ts, NULL);
-}
-
 static void *nic_thread(void *arg)
 {
+	uint64_t stalled, due = UINT64_MAX;
 	struct sn_eng *e = arg;
-	uint64_t stall;
 	bool any;
 	long ns;
 
@@ -245,16 +243,17 @@ static void *nic_thread(void *arg)
 	sn_wait_setup(e);
 	while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&e->dev->lock);
-		e->now = sn_now();
-		stall = sn_fault_stall(e);
-		any = !stall && sn_eng_pass(e);
-		ns = any ? 0 : sn_wait_time(e);
+		sn_eng_clock(e, due);
+		stalled = sn_min64(sn_fault_stall(e), STALL_STEP_NS);
+		any = !stalled && sn_eng_pass(e);
+		ns = stalled ? (long)stalled : any ? 0 : sn_wait_time(e);
+		due = ns < 0 ? UINT64_MAX : e->now + (uint64_t)ns;
 		e->eth_fd = sn_eth_fd(e); /* the front may close the port after the unlock */
 		if (e->dev->snapshot)
 			e->dev->snapshot(e->dev, e->now);
 		pthread_mutex_unlock(&e->dev->lock);
-		if (stall)
-			sleep_stalled(stall);
+		if (stalled)
+			sn_wait_stalled(e, stalled);
 		else
 			sn_wait(e, ns, any);
 	}
@@ -295,6 +294,7 @@ static void forked_child(void)
 	close(e->sock);
 	close(e->evfd);
 	e->sock = e->evfd = -1;
+	sn_peers_close(e);
 	e->pcap = NULL;
 	e->recent = false;
 	sn_eth_close(e);
@@ -323,6 +323,7 @@ int sn_eng_create(struct sn_dev *dev)
 	err = e->evfd < 0 ? -errno : sn_wire_open(e);
 	if (err)
 		goto free_engine;
+	sn_peers_open(e);
 	sn_pcap_open(e);
 	dev->eng = e;
 	return 0;
@@ -341,6 +342,7 @@ static void destroy(struct sn_dev *dev)
 	sn_pcap_close(e);
 	sn_eth_close(e);
 	sn_wire_close(e);
+	sn_peers_close(e);
 	sn_writers_free(&e->writers);
 	if (e->evfd >= 0)
 		close(e->evfd);
@@ -488,6 +490,7 @@ void sn_eng_qp_remove(struct sn_dev *dev, struct sn_qp *qp)
 	SN_UNLINK(q, next, at);
 	sn_uar_detach(e, q);
 	unlink_busy(e, q);
+	sn_peer_put(e, q->peer);
 	e->nqps--;
 	qp->eng = NULL;
 	e->nrts -= q->is_rts;
@@ -536,6 +539,8 @@ void sn_eng_qp_state(struct sn_dev *dev, struct sn_qp *qp, enum sn_qp_state from
 	case SN_QPS_RTR:
 		q->mtu = qp_mtu(dev, qp);
 		q->rsp.epsn = qp->rq_psn & SN_PSN_MASK;
+		sn_peer_put(e, q->peer);
+		q->peer = qp->type == SN_QPT_RC ? sn_peer_get(e, &qp->way.ip) : NULL;
 		break;
 	case SN_QPS_RTS:
 		q->req.ce_error = false;

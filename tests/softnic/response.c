@@ -9,7 +9,8 @@
  * - after a NAK for a sequence error; it counts against retry_cnt;
  * - when a response is missing while a later one arrives (implied NAK);
  * - after the waiting time that an RNR NAK contains;
- * - after the timeout of the queue pair; it counts against retry_cnt;
+ * - after the timeout of the queue pair; it counts against retry_cnt. The timeout of a peer that
+ *   peer.c knows waits until this peer has handled the packets;
  * - when a probe, a retransmission of the oldest packet alone, is answered by an
  *   acknowledgement of that packet alone: the packets sent after it did not
  *   arrive. A probe finds a loss that nothing else shows: of the last packet, of an
@@ -19,6 +20,8 @@
 
 #define RNR_FOREVER 7
 #define CE_ALWAYS   0x08 /* the WQE requests a CQE */
+/* time without progress after which the peer's process is watched, even before the timeout */
+#define WATCH_NS 100000000ull
 
 /* waiting time of each RNR NAK timer code, in units of 10 us */
 static const uint32_t rnr_time[32] = {
@@ -300,9 +303,31 @@ void sn_req_response(struct sn_eng *e, struct sn_qp_eng *q, const struct sn_bth 
 		take_data(e, q, bth, aeth ? p + 4 : p, aeth ? len - 4 : len);
 }
 
+/* Returns SN_DUE_NONE instead of a timeout if the peer gets no processor time. A queue pair whose
+ * peer is gone fails at once. */
+static enum sn_due peer_decides(struct sn_eng *e, struct sn_qp_eng *q, enum sn_due due)
+{
+	if (!q->peer || (due != SN_DUE_TIMEOUT && e->now - q->req.since < WATCH_NS))
+		return due;
+	switch (sn_peer_ask(e, q->peer, q->req.since)) {
+	case SN_PEER_GONE:
+		sn_peer_report(q->peer, "failing the queue pairs that wait for it");
+		sn_req_fail(e, q, SN_SYND_RETRY, 0x81);
+		return SN_DUE_NONE;
+	case SN_PEER_BUSY:
+		return due == SN_DUE_TIMEOUT ? SN_DUE_NONE : due;
+	default:
+		return due;
+	}
+}
+
 bool sn_req_timer(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	switch (sn_timer_due(e, q)) {
+	enum sn_due due = sn_timer_due(e, q);
+
+	if (q->req.timer)
+		due = peer_decides(e, q, due);
+	switch (due) {
 	case SN_DUE_TIMEOUT:
 		SN_COUNT(e, q->qp, timeouts, 1);
 		resend(e, q);

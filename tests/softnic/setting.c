@@ -394,6 +394,8 @@ const struct sn_setting sn_settings[] = {
 	       "that of the interface, at most 9216"),
 	FLAG("eth-pause", "ETH_PAUSE",
 	     "lossless raw Ethernet between software NICs: a frame waits for a receive request"),
+	FLAG("card-timers", "CARD_TIMERS",
+	     "retries and grants run out by time, even if the peer gets no processor time"),
 	CHECKED("page-size", "PAGE_SIZE", page_size_ok,
 		"4k, 8k, 16k, 32k or 64k, or this number of bytes, with or without :whole",
 		"BYTES[:whole]",

@@ -56,6 +56,8 @@ struct sn_cfg {
 	bool stats;	    /* print counters on stderr at exit */
 	bool strict;	    /* the run fails if violations were counted */
 	bool trace;	    /* trace commands, WQEs, packets, CQEs */
+	/* retries and grants run out by time alone, whether or not the peer's NIC runs */
+	bool card_timers;
 	/* dmabufs can be registered: recorded CUDA exports, and others that mmap accepts */
 	bool dmabuf;
 	enum sn_dmabuf_pcie dmabuf_pcie; /* treatment of dmabufs of the PCIe mapping type */

@@ -10,8 +10,8 @@ SOFTNIC_SRCS := $(sort $(filter-out tests/softnic/softnic_run.c tests/softnic/ru
 SOFTNIC_FRONT := $(filter-out tests/softnic/preload%.c,$(SOFTNIC_SRCS))
 # The NIC without commands and verbs. Engine tests and two fuzzers drive it by a front of their own.
 SOFTNIC_ENGINE := $(addprefix tests/softnic/,engine.c waiting.c writers.c uar_watch.c sq.c dma.c requester.c \
-	window.c response.c responder.c resource.c rq.c cqe.c mem.c mem_gpu.c guard.c wire.c addr.c ipid.c \
-	icrc.c pcap.c recent.c fault.c trace.c trace_eth.c message.c sanitizer.c) \
+	window.c response.c peer.c responder.c resource.c rq.c cqe.c mem.c mem_gpu.c guard.c wire.c addr.c \
+	ipid.c icrc.c pcap.c recent.c fault.c trace.c trace_eth.c message.c sanitizer.c) \
 	$(filter-out %/eth_objects.c,$(wildcard tests/softnic/eth_*.c)) $(wildcard tests/softnic/flow.c tests/softnic/clock.c)
 
 $(B)/lib/libsoftnic.so: $(call obj,$(SOFTNIC_SRCS))

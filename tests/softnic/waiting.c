@@ -43,13 +43,18 @@
 
 static void doze(struct sn_eng *e, long ns)
 {
-	struct pollfd fds[3] = { { .fd = e->sock, .events = POLLIN },
+	struct pollfd fds[4] = { { .fd = e->sock, .events = POLLIN },
 				 { .fd = e->evfd, .events = POLLIN },
-				 { .fd = e->eth_fd, .events = POLLIN } };
+				 { .fd = e->eth_fd, .events = POLLIN },
+				 { .fd = e->peers.fd, .events = POLLIN } };
 	struct timespec ts = { 0, ns };
 	uint64_t drained;
 
-	if (ppoll(fds, 3, ns < 0 ? NULL : &ts, NULL) <= 0 || !fds[1].revents)
+	if (ppoll(fds, 4, ns < 0 ? NULL : &ts, NULL) <= 0)
+		return;
+	if (fds[3].revents)
+		e->peers.next = 0;
+	if (!fds[1].revents)
 		return;
 	/*
 	 * Read evfd before clearing `kicked`. A kick between the two finds the flag set and
@@ -162,4 +167,16 @@ void sn_wait(struct sn_eng *e, long ns, bool any)
 	} else if (!any && !e->few_cores) {
 		sched_yield();
 	}
+}
+
+/* A stalled NIC answers queries: its thread has a processor, so retries of its peers count. */
+void sn_wait_stalled(struct sn_eng *e, uint64_t ns)
+{
+	struct timespec ts = { 0, (long)ns };
+
+	pthread_mutex_lock(&e->dev->lock);
+	sn_peers_poll(e);
+	sn_peers_answer(e);
+	pthread_mutex_unlock(&e->dev->lock);
+	nanosleep(&ts, NULL);
 }

@@ -26,7 +26,8 @@
  *   its size.
  *
  * Time. The timeout of the queue pair, 4.096 us * 2^ack_timeout (IB spec
- * 9.7.6.1.3), counts against retry_cnt. Before the timeout, probes are sent: each
+ * 9.7.6.1.3), counts against retry_cnt, but not before a peer that peer.c knows has handled
+ * the packets. Before the timeout, probes are sent: each
  * retransmits the oldest packet and does not count. The interval between probes
  * doubles. The first probe is sent after SRTT + 4 * RTTVAR (RFC 6298), measured on
  * packets that were sent once (Karn's rule), but not before e->probe_wait_min. This
@@ -217,7 +218,8 @@ void sn_timer_start(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	uint64_t wait = q->req.srtt + 4 * q->req.rttvar;
 
-	q->req.timer = timeout(q) ? e->now + timeout(q) : 0;
+	q->req.since = e->now;
+	q->req.timer = timeout(q) ? sn_awake(e) + timeout(q) : 0;
 	probe_in(e, q, wait > e->probe_wait_min ? wait : e->probe_wait_min);
 }
 
@@ -261,10 +263,11 @@ enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q)
 		sn_timer_stop(q);
 		return SN_DUE_NONE;
 	}
-	if (e->now >= q->req.timer)
+	if (e->more) /* packets not yet read from the socket may contain the answer */
+		return SN_DUE_NONE;
+	if (sn_awake(e) >= q->req.timer)
 		return SN_DUE_TIMEOUT;
-	/* packets not yet read from the socket may contain the answer */
-	if (!q->req.probe || e->now < q->req.probe || e->more)
+	if (!q->req.probe || e->now < q->req.probe)
 		return SN_DUE_NONE;
 	probe_in(e, q, 2 * q->req.probe_wait);
 	return SN_DUE_PROBE;
