@@ -26,6 +26,7 @@ LIMIT_S = 60 * LONG
 # Each frame that arrives ends in one of these counters.
 ENDS = ("delivered no_rule rule_dropped out_of_buffer not_ready too_long malformed fcs_errors "
         "rx_faults").split()
+QUIET_S = "2"  # the receiver ends so long after the last frame, if frames were lost
 FAULTS = "--loss 0.01 --dup 0.01 --reorder 0.01 --corrupt 0.01 --seed 5"
 
 # name, frames, largest frame, options of both NICs, receiver's pause in us, its slots,
@@ -40,6 +41,7 @@ CASES = [
     ("pause_stopped", 20000, 1500, "--eth-pause", 0, 512, 0.3),
     ("faults", 20000, 1500, FAULTS, 0, 512, 0),
     ("pause_faults", 10000, 1500, FAULTS + " --eth-pause", 0, 512, 0),
+    ("pause_killed", 1000000, 1500, "--eth-pause", 1000, 16, 0),
 ]
 
 
@@ -56,7 +58,7 @@ class Side:
     """One process on a NIC of its own."""
 
     def __init__(self, folder, name, ip, options, args):
-        self.stats, self.log = folder / name, folder / (name + ".log")
+        self.ip, self.stats, self.log = ip, folder / name, folder / (name + ".log")
         self.stats.mkdir()
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
@@ -111,6 +113,18 @@ def stop_for(side, seconds):
             time.sleep(seconds)
 
 
+def killed(rx, tx):
+    """Kills the receiver while frames arrive. The sender ends with an error and names the cause."""
+    pids = rx.children()
+    wait_until(lambda: rx.find("first frame"), LIMIT_S, "no frame arrives")
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    status = tx.process.wait(LIMIT_S)
+    cause = f"the process of peer {rx.ip} (pid {pids[0]}) has ended"
+    expect(status == 1 and cause in tx.text(), f"status {status}: {tx.text()[-400:]}")
+    return f"the sender ends with: {cause}"
+
+
 def account(tx, rx, received, frames):
     """Checks the counters of sender and receiver; returns a summary."""
     wire = tx["tx_copies"] - tx["tx_lost"] - tx["tx_failed"] + tx["tx_duplicated"]
@@ -130,7 +144,7 @@ def run_case(folder, case):
     frames *= LONG
     a, b = (f"127.{random.randrange(130, 250)}.{random.randrange(256)}.{last}" for last in (1, 2))
     rx = Side(folder, "receiver", b, options + f" --eth-peers {a}",
-              ["receive", str(frames), str(size), "9", str(pause_us), str(slots)])
+              ["receive", str(frames), str(size), "9", str(pause_us), str(slots), QUIET_S])
     tx = None
     try:
         wait_until(lambda: rx.find(r"MAC (\S+)") or rx.process.poll() is not None, 20,
@@ -138,6 +152,8 @@ def run_case(folder, case):
         expect(rx.find(r"MAC (\S+)"), f"the receiver ends: {rx.text()[-400:]}")
         tx = Side(folder, "sender", a, options + f" --eth-peers {b}",
                   ["send", rx.find(r"MAC (\S+)")[1], str(frames), str(size), "9"])
+        if name == "pause_killed":
+            return killed(rx, tx)
         if stop_s:
             stop_for(rx, stop_s)
         tx.wait()
@@ -157,7 +173,7 @@ def run_case(folder, case):
         expect(received == frames, f"{frames - received} frames lost; {text}")
     if name == "slow":
         expect(rx.counters()["out_of_buffer"], "no frame was out of buffer")
-    print(f"eth_account.py: {name}: {text}")
+    return text
 
 
 def main():
@@ -167,7 +183,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             try:
-                run_case(pathlib.Path(folder), case)
+                print(f"eth_account.py: {case[0]}: {run_case(pathlib.Path(folder), case)}")
             except Failed as error:
                 print(f"eth_account.py: {case[0]} fails: {error}")
                 bad = 1

@@ -41,7 +41,7 @@ $(ENGINE_TESTS): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(call obj,tests/unit/eng
 $(filter $(B)/tests/test_eth_send%,$(ENGINE_TESTS)): WRAPPED = sn_eth_transmit sn_frame_get sn_frame_put sn_clock_stamp \
 	sn_gpu_read sn_gpu_read_ahead
 # The tests of the wire of raw Ethernet replace the receive queues.
-$(addprefix $(B)/tests/test_eth_,wire wire6 peers pause packet): WRAPPED = sn_eth_receive sn_eth_wants sn_eth_sq_due
+$(addprefix $(B)/tests/test_eth_,wire wire6 peers pause pause_peer packet): WRAPPED = sn_eth_receive sn_eth_wants sn_eth_sq_due
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
 # api_args.py generates, from the headers, a call for each argument of each public function.
 API_ARGS := $(B)/obj/tests/lib/api_args.inc

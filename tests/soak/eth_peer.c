@@ -5,8 +5,8 @@
  * number and the seed determine the content, so that the receiver checks each byte.
  *
  * usage: eth_peer send MAC FRAMES MAX_BYTES SEED
- *        eth_peer receive FRAMES MAX_BYTES SEED [PAUSE_US [SLOTS]]
- *   receive: ends 2 s after the last frame, or when it has FRAMES frames and 100 ms passed
+ *        eth_peer receive FRAMES MAX_BYTES SEED [PAUSE_US [SLOTS [QUIET_S]]]
+ *   receive: ends QUIET_S (30) after the last frame, or when it has FRAMES frames and 100 ms passed
  *   PAUSE_US: waits after each frame, so that receive buffers run out; SLOTS: receive WQEs (512)
  */
 #include <inttypes.h>
@@ -25,7 +25,8 @@
 #define MAX_FRAME 9200u
 #define SLOTS_MAX 1024u
 #define SEND_MAX  64u
-#define FIRST_S	  20 /* the first frame must arrive within this time */
+#define FIRST_S	  60 /* the first frame must arrive within this time */
+#define SEND_S	  60 /* each frame must be sent within this time: the receiver may be stopped */
 
 struct port {
 	struct ibv_context *ctx;
@@ -177,7 +178,7 @@ static int send_frames(struct port *p, const char *mac, uint64_t frames)
 		die("invalid MAC");
 	for (i = 0; i < 6; i++)
 		to[i] = (uint8_t)b[i];
-	while (done < frames && now_ns() - last < 20000000000u) {
+	while (done < frames && now_ns() - last < SEND_S * 1000000000ull) {
 		while (sent < frames && sent - done < SEND_MAX)
 			post_frame(p, to, sent++);
 		while (ibv_poll_cq(p->cq, 1, &wc) > 0) {
@@ -224,7 +225,7 @@ static void tally_frame(struct port *p, struct tally *t, const uint8_t *frame, u
 		t->highest = number;
 }
 
-static int receive_frames(struct port *p, uint64_t frames, long pause_us)
+static int receive_frames(struct port *p, uint64_t frames, long pause_us, uint64_t quiet_s)
 {
 	const struct timespec nap = { 0, pause_us * 1000 }, idle = { 0, 10000 };
 	struct tally t = { .frames = frames, .seen = calloc(frames, 1) };
@@ -245,6 +246,8 @@ static int receive_frames(struct port *p, uint64_t frames, long pause_us)
 		if (ibv_poll_cq(p->cq, 1, &wc) > 0) {
 			check(&wc);
 			tally_frame(p, &t, p->memory + wc.wr_id * MAX_FRAME, wc.byte_len);
+			if (t.received == 1)
+				puts("eth_peer: the first frame arrived"), fflush(stdout);
 			if (pause_us)
 				nanosleep(&nap, NULL);
 			post_slot(p, (uint32_t)wc.wr_id);
@@ -254,7 +257,7 @@ static int receive_frames(struct port *p, uint64_t frames, long pause_us)
 		}
 		limit = !t.received		 ? FIRST_S * 1000000000ull
 			: t.received >= t.frames ? 100000000u
-						 : 2000000000u;
+						 : quiet_s * 1000000000ull;
 	} while (now_ns() - last < limit);
 	if (ibv_destroy_flow(flow))
 		die("ibv_destroy_flow");
@@ -272,10 +275,10 @@ int main(int argc, char **argv)
 	uint64_t frames;
 	int rc;
 
-	if (!sends && (argc < 5 || argc > 7 || strcmp(argv[1], "receive"))) {
-		fprintf(stderr,
-			"usage: eth_peer send MAC FRAMES MAX_BYTES SEED\n"
-			"       eth_peer receive FRAMES MAX_BYTES SEED [PAUSE_US [SLOTS]]\n");
+	if (!sends && (argc < 5 || argc > 8 || strcmp(argv[1], "receive"))) {
+		fprintf(stderr, "usage: eth_peer send MAC FRAMES MAX_BYTES SEED\n"
+				"       eth_peer receive FRAMES MAX_BYTES SEED [PAUSE_US [SLOTS "
+				"[QUIET_S]]]\n");
 		return 2;
 	}
 	argv += sends;
@@ -288,7 +291,8 @@ int main(int argc, char **argv)
 		return 2;
 	open_port(&p);
 	rc = sends ? send_frames(&p, argv[1], frames)
-		   : receive_frames(&p, frames, argc > 5 ? atol(argv[5]) : 0);
+		   : receive_frames(&p, frames, argc > 5 ? atol(argv[5]) : 0,
+				    argc > 7 ? strtoul(argv[7], NULL, 10) : 30);
 	close_port(&p);
 	return rc;
 }

@@ -224,7 +224,7 @@ bool sn_eng_pass(struct sn_eng *e)
 	sn_wire_flush(e);
 	if (e->eth)
 		sn_eth_flush(e);
-	if (e->peers.nqueries && !e->more)
+	if (e->peers.nqueries && !e->more && !sn_eth_more(e))
 		sn_peers_answer(e);
 	if (any)
 		e->last_active = e->now;

@@ -361,14 +361,15 @@ void sn_eth_close(struct sn_eng *e);
 struct sn_frame *sn_frame_get(struct sn_eng *e); /* NULL: no memory */
 void sn_frame_put(struct sn_eng *e, struct sn_frame *f);
 /*
- * Sends a frame of an SQ to its peers and to local rules, and takes ownership. Returns false if
- * the frame must wait (--eth-pause: a receiver is full): then nothing was done, the caller keeps
- * it and calls again in a later pass.
+ * Sends a frame of an SQ to its peers and to local rules, takes ownership and returns 1. With
+ * --eth-pause it may do nothing, and the caller keeps the frame: 0: a receiver is full, call again
+ * in a later pass; -EHOSTDOWN: the only receivers are gone.
  */
-bool sn_eth_transmit(struct sn_eng *e, struct sn_frame *f);
+int sn_eth_transmit(struct sn_eng *e, struct sn_frame *f);
 bool sn_eth_poll(struct sn_eng *e);	  /* receives frames; true if there were any */
 void sn_eth_flush(struct sn_eng *e);	  /* sends what sn_eth_transmit() collected */
 bool sn_eth_busy(const struct sn_eng *e); /* frames wait in memory, so do not sleep long */
+bool sn_eth_more(const struct sn_eng *e); /* the socket may have unread packets */
 int sn_eth_fd(const struct sn_eng *e);	  /* socket of the wire; -1: none */
 /* pcap.c: writes a frame to the capture file; sent: f->peer is the receiver */
 void sn_eth_pcap(struct sn_eng *e, const struct sn_frame *f, bool sent);

@@ -12,9 +12,14 @@
  * the cost of all frames that were sent before it, so that lost frames are not counted as
  * outstanding, a nonce and a time stamp. The grant returns the last two. The sender uses a
  * grant for GRANT_NS from the time stamp on. The receiver takes back what is left after
- * RECLAIM_NS, which is longer. The frames for a host that did not answer for DEAD_NS are
- * dropped.
+ * RECLAIM_NS, which is longer.
+ *
+ * A host that is a NIC of this machine may need any time to answer, as long as its process lives
+ * (peer.c). After that, a send queue whose frame has no other receiver is in error. The frames
+ * for another host that did not answer for DEAD_NS, or whose NIC runs and has no Ethernet
+ * port, are dropped.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -30,7 +35,9 @@
 #define DEAD_NS	    5000000000ull /* a busy machine may stop a NIC's thread for seconds */
 #define ASK_NS	    1000000ull	  /* first interval between requests; it doubles */
 #define ASK_MAX_NS  50000000ull
-#define PROBE_NS    100000000ull /* interval between requests to a dead host */
+#define WATCH_NS    100000000ull /* time without answer after which the host's process is watched */
+#define RAN_NS	    1000000000ull /* a NIC that did not answer queries for this time does not run */
+#define PROBE_NS    100000000ull  /* interval between requests to a dead host */
 #define CONTROL_LEN 60u
 #define ETHERTYPE   0x88b5u
 #define MAGIC	    0x67706131u
@@ -96,8 +103,10 @@ static void ask(struct sn_eng *e, struct sn_eth_host *h)
 
 	if (e->now < tx->again)
 		return;
+	if (!h->peer)
+		h->peer = sn_peer_get(e, &h->ip);
 	if (!tx->asked || e->now - tx->again > PROBE_NS) /* or there was nothing to send */
-		tx->asked = e->now;
+		tx->asked = sn_awake(e);
 	tx->period = !tx->period		   ? ASK_NS
 		     : 2 * tx->period < ASK_MAX_NS ? 2 * tx->period
 						   : ASK_MAX_NS;
@@ -110,6 +119,32 @@ static uint64_t room_of(struct sn_eng *e, const struct sn_pause_tx *tx)
 	return e->now < tx->until && tx->limit > tx->sent ? tx->limit - tx->sent : 0;
 }
 
+/* Decides whether a host is dead that has not answered since tx->asked. */
+static void judge(struct sn_eng *e, struct sn_eth_host *h)
+{
+	uint64_t silent = sn_awake(e) - h->tx.asked, ran = e->now - sn_min64(e->now, RAN_NS);
+	char text[INET6_ADDRSTRLEN];
+
+	if (h->tx.dead || !h->tx.asked || silent < WATCH_NS)
+		return;
+	switch (sn_peer_ask(e, h->peer, ran)) {
+	case SN_PEER_GONE:
+		sn_peer_report(h->peer, "failing send queues whose frames go to it alone");
+		h->tx.dead = h->tx.gone = true;
+		return;
+	case SN_PEER_BUSY:
+		return;
+	default:
+		h->tx.dead = silent > DEAD_NS;
+	}
+	if (!h->tx.dead)
+		return;
+	sn_addr_text(&h->ip, text);
+	sn_message("dropping frames to %s, which did not answer requests of --eth-pause for %d s "
+		   "(expected a software NIC with an Ethernet port)",
+		   text, (int)(DEAD_NS / 1000000000ull));
+}
+
 /* Returns true if the host has room for the frame, or is dead. */
 static bool has_room(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_host *h)
 {
@@ -120,7 +155,7 @@ static bool has_room(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_h
 		ask(e, h);
 	if (room >= cost_of(f))
 		return true;
-	tx->dead |= tx->asked && e->now - tx->asked > DEAD_NS;
+	judge(e, h);
 	return tx->dead;
 }
 
@@ -137,7 +172,17 @@ static void drop_dead(struct sn_eng *e, struct sn_eth_route *r)
 	r->n = n;
 }
 
-bool sn_pause_may_send(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_route *r)
+/* Returns true if no receiver of the frame is left but processes that have ended. */
+static bool all_gone(const struct sn_eth_route *r)
+{
+	unsigned i;
+
+	for (i = 0; i < r->n && r->host[i] && r->host[i]->tx.gone; i++)
+		;
+	return r->n && i == r->n && !r->local;
+}
+
+int sn_pause_may_send(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_route *r)
 {
 	struct sn_eth_port *port = e->eth;
 	bool may = !r->local || port->local.n < SN_ETH_LOCAL_MAX / 4;
@@ -148,9 +193,11 @@ bool sn_pause_may_send(struct sn_eng *e, const struct sn_frame *f, struct sn_eth
 	if (port->ntx + r->n > SN_ETH_BATCH)
 		sn_eth_flush(e);
 	if (!may || (port->ntx && port->ntx + r->n > SN_ETH_BATCH))
-		return false;
+		return 0;
+	if (all_gone(r))
+		return -EHOSTDOWN;
 	drop_dead(e, r);
-	return true;
+	return 1;
 }
 
 void sn_pause_sent(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_host *h)
@@ -165,7 +212,7 @@ static void on_grant(struct sn_eng *e, struct sn_eth_host *h, uint64_t stamp, ui
 
 	if (e->now - stamp >= GRANT_NS) /* too old, or not of this port */
 		return;
-	tx->dead = false;
+	tx->dead = tx->gone = false;
 	tx->asked = 0;
 	if (limit <= tx->limit && e->now < tx->until) { /* it answers, but has no room yet */
 		tx->until = stamp + GRANT_NS > tx->until ? stamp + GRANT_NS : tx->until;
@@ -269,6 +316,20 @@ bool sn_pause_control(struct sn_eng *e, const struct sn_frame *f)
 }
 
 /* ---- frames that wait ---- */
+
+void sn_pause_dropped(struct sn_eng *e, uint64_t n, const char *why)
+{
+	struct sn_eth_port *port = e->eth;
+
+	if (!n || !e->dev->cfg.eth_pause || port->packet)
+		return;
+	port->dropped += n;
+	if (port->dropped < 2 * port->reported)
+		return;
+	port->reported = port->dropped;
+	sn_message("dropped %llu frames in spite of --eth-pause: %s",
+		   (unsigned long long)port->dropped, why);
+}
 
 static bool waits(struct sn_eng *e, struct sn_frame *f)
 {

@@ -41,6 +41,7 @@ struct sn_eth_host *sn_eth_host(struct sn_eng *e, const struct in6_addr *ip)
 
 	if (!sn_addr_same(&h->ip, ip)) {
 		e->eth->ndue -= h->rx.due;
+		sn_peer_put(e, h->peer);
 		*h = (struct sn_eth_host){ .ip = *ip };
 	}
 	h->used = e->now;
@@ -62,6 +63,14 @@ void sn_eth_hosts_init(struct sn_eng *e)
 	for (i = 0; i < cfg->eth_npeers; i++)
 		if (!sn_addr_same(&cfg->eth_peers[i], &cfg->ip))
 			sn_eth_host(e, &cfg->eth_peers[i])->fixed = true;
+}
+
+void sn_eth_hosts_close(struct sn_eng *e)
+{
+	struct sn_eth_host *h;
+
+	for (h = e->eth->hosts; h < e->eth->hosts + SN_ETH_HOSTS; h++)
+		sn_peer_put(e, h->peer);
 }
 
 /* ---- Ethernet addresses ---- */

@@ -61,12 +61,13 @@ static bool complete(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_tx *tx
 	return false;
 }
 
-static bool fail(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_tx *tx, uint8_t synd)
+static void fail(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_tx *tx, uint8_t synd)
 {
 	tx->w.synd = synd;
-	tx->w.vendor = 0x51;
-	SN_COUNT(e, q->qp, local_prot_errors, 1);
-	return complete(e, q, tx);
+	tx->w.vendor = synd == SN_SYND_RETRY ? 0x81 : 0x51;
+	if (synd == SN_SYND_LOC_PROT)
+		SN_COUNT(e, q->qp, local_prot_errors, 1);
+	complete(e, q, tx);
 }
 
 /* ---- frames ---- */
@@ -132,7 +133,7 @@ static int send_frames(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_tx *
 {
 	struct sn_eth_stats *stats = &q->qp->eth->stats;
 	uint32_t len;
-	int made;
+	int made, sent;
 
 	for (; tx->next < tx->w.frames; tx->next++, --*budget) {
 		if (!*budget)
@@ -147,8 +148,11 @@ static int send_frames(struct sn_eng *e, struct sn_qp_eng *q, struct sn_eth_tx *
 		if (!made)
 			continue;
 		len = tx->held->len;
-		if (!sn_eth_transmit(e, tx->held))
-			return 0;
+		sent = sn_eth_transmit(e, tx->held);
+		if (sent < 0)
+			fail(e, q, tx, SN_SYND_RETRY);
+		if (sent <= 0)
+			return sent;
 		tx->held = NULL;
 		stats->frames++;
 		stats->frame_bytes += len;

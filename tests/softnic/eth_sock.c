@@ -126,6 +126,7 @@ void sn_sock_missed(struct sn_eng *e)
 	if (getsockopt(port->fd, SOL_SOCKET, SO_MEMINFO, info, &len))
 		return;
 	e->dev->stats.eth_rx_missed += info[SK_MEMINFO_DROPS] - port->missed;
+	sn_pause_dropped(e, info[SK_MEMINFO_DROPS] - port->missed, "the socket's buffer is full");
 	port->missed = info[SK_MEMINFO_DROPS];
 	port->next_missed = e->now + MISSED_NS;
 }
@@ -198,8 +199,10 @@ static void take(struct sn_eng *e, unsigned i)
 	fresh = sn_frame_get(e);
 	if (fresh)
 		sn_eth_arrived(e, f);
-	else
+	else {
 		e->dev->stats.eth_rx_missed++;
+		sn_pause_dropped(e, 1, "the port has no room for more frames");
+	}
 	set_frame(e, i, fresh ? fresh : f);
 }
 

@@ -126,20 +126,22 @@ static void trace_sent(const struct sn_frame *f, const struct sn_eth_route *r)
 	sn_trace_frame("tx", f, fate);
 }
 
-bool sn_eth_transmit(struct sn_eng *e, struct sn_frame *f)
+int sn_eth_transmit(struct sn_eng *e, struct sn_frame *f)
 {
 	struct sn_stats *st = &e->dev->stats;
 	struct sn_eth_route r;
 	unsigned i;
+	int may;
 
 	if (!e->eth) {
 		sn_frame_put(e, f);
-		return true;
+		return 1;
 	}
 	f->local = f->corrupt = f->held = false;
 	sn_eth_find_route(e, f, &r);
-	if (e->dev->cfg.eth_pause && !sn_pause_may_send(e, f, &r))
-		return false;
+	may = e->dev->cfg.eth_pause ? sn_pause_may_send(e, f, &r) : 1;
+	if (may <= 0)
+		return may;
 	if (e->dev->cfg.trace)
 		trace_sent(f, &r);
 	st->eth_tx_frames++;
@@ -151,12 +153,14 @@ bool sn_eth_transmit(struct sn_eng *e, struct sn_frame *f)
 	st->eth_no_peer += !r.local && !r.n && !r.dropped;
 	if (!r.local && !r.n)
 		sn_frame_put(e, f);
-	return true;
+	return 1;
 }
 
-static void fail(struct sn_eng *e, struct sn_frame *f)
+static void fail(struct sn_eng *e, struct sn_frame *f, const char *why)
 {
 	e->dev->stats.eth_tx_failed += !f->control;
+	if (!f->control)
+		sn_pause_dropped(e, 1, why);
 	sn_frame_put(e, f);
 }
 
@@ -168,7 +172,7 @@ void sn_eth_emit(struct sn_eng *e, struct sn_frame *f)
 	if (f->local) {
 		sn_eth_pcap(e, f, true);
 		if (port->local.n >= SN_ETH_LOCAL_MAX)
-			fail(e, f);
+			fail(e, f, "the process does not take its own frames");
 		else
 			sn_list_push(&port->local, f);
 		return;
@@ -181,7 +185,7 @@ void sn_eth_emit(struct sn_eng *e, struct sn_frame *f)
 	if (port->ntx == SN_ETH_BATCH)
 		sn_eth_flush(e);
 	if (port->ntx == SN_ETH_BATCH) {
-		fail(e, f);
+		fail(e, f, "the kernel takes no more packets");
 		return;
 	}
 	if (f->corrupt)
@@ -205,7 +209,7 @@ void sn_eth_flush(struct sn_eng *e)
 		if (n == -EAGAIN)
 			break;
 		if (n <= 0) {
-			fail(e, port->txq[done++]);
+			fail(e, port->txq[done++], strerror(-n));
 			continue;
 		}
 		for (end = done + (unsigned)n; done < end; done++)
@@ -276,6 +280,11 @@ bool sn_eth_busy(const struct sn_eng *e)
 			port->ntx || port->more);
 }
 
+bool sn_eth_more(const struct sn_eng *e)
+{
+	return e->eth && e->eth->more;
+}
+
 /* ---- the port ---- */
 
 int sn_eth_fd(const struct sn_eng *e)
@@ -344,9 +353,9 @@ static void empty_port(struct sn_eng *e)
 	sn_fault_frames_due(e, true);
 	sn_eth_flush(e);
 	for (i = 0; i < port->ntx; i++)
-		fail(e, port->txq[i]);
+		fail(e, port->txq[i], "the port is closed");
 	while ((f = sn_list_pop(&port->local)))
-		fail(e, f);
+		fail(e, f, "the port is closed");
 	for (; (f = sn_list_pop(&port->waiting)); sn_frame_put(e, f))
 		e->dev->stats.eth_rx_missed++;
 	sn_sock_missed(e);
@@ -365,6 +374,7 @@ void sn_eth_close(struct sn_eng *e)
 	if (port->fd >= 0)
 		close(port->fd);
 	if (!e->dead) {
+		sn_eth_hosts_close(e);
 		sn_eth_rx_close(e);
 		free_frames(port);
 		free(port);

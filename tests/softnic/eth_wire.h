@@ -33,10 +33,11 @@ struct sn_pause_tx { /* what this port may send to a host */
 	uint64_t sent, limit;
 	uint64_t room;	 /* limit - sent at the last grant */
 	uint64_t until;	 /* time at which the last grant ends */
-	uint64_t asked;	 /* time of the first request since the last answer; 0: none */
+	uint64_t asked;	 /* sn_awake() at the first request since the last answer; 0: none */
 	uint64_t again;	 /* time of the next request */
 	uint64_t period; /* between requests, ns */
 	bool dead;	 /* did not answer; its frames are dropped */
+	bool gone;	 /* dead, because its process has ended */
 };
 
 struct sn_pause_rx {	 /* what a host may send to this port */
@@ -51,10 +52,11 @@ struct sn_pause_rx {	 /* what a host may send to this port */
 
 /* Another host of the underlay: one of --eth-peers, or learned. */
 struct sn_eth_host {
-	struct in6_addr ip; /* unspecified: the entry is free */
-	bool fixed;	    /* in --eth-peers; never replaced */
-	bool heard;	    /* sent a frame; receives broadcasts */
-	uint64_t used;	    /* time of the last frame from or to it */
+	struct in6_addr ip;   /* unspecified: the entry is free */
+	bool fixed;	      /* in --eth-peers; never replaced */
+	bool heard;	      /* sent a frame; receives broadcasts */
+	uint64_t used;	      /* time of the last frame from or to it */
+	struct sn_peer *peer; /* set at the first request */
 	struct sn_pause_tx tx;
 	struct sn_pause_rx rx;
 };
@@ -79,13 +81,14 @@ struct sn_eth_port {
 	struct sn_frame *delayed, *held; /* injected faults, as in struct sn_eng */
 	struct sn_eth_host hosts[SN_ETH_HOSTS];
 	struct sn_eth_mac macs[SN_ETH_MACS];
-	uint32_t missed;      /* value of the socket's drop counter when last read */
-	uint64_t next_missed; /* time at which it is read again */
-	uint64_t window;      /* cost of the frames that all hosts together may send */
-	uint64_t nonce;	      /* identifies the requests of this port */
-	unsigned ndue;	      /* hosts whose grant is due */
-	bool closing;	      /* frames that arrive are only counted */
-	bool more;	      /* the last batch was full; the socket may have more */
+	uint32_t missed;	    /* value of the socket's drop counter when last read */
+	uint64_t next_missed;	    /* time at which it is read again */
+	uint64_t dropped, reported; /* see sn_pause_dropped() */
+	uint64_t window;	    /* cost of the frames that all hosts together may send */
+	uint64_t nonce;		    /* identifies the requests of this port */
+	unsigned ndue;		    /* hosts whose grant is due */
+	bool closing;		    /* frames that arrive are only counted */
+	bool more;		    /* the last batch was full; the socket may have more */
 };
 
 /* Where a frame goes. host[0] is NULL with --eth-if. */
@@ -125,19 +128,22 @@ void sn_eth_hosts_init(struct sn_eng *e);
 struct sn_eth_host *sn_eth_host(struct sn_eng *e, const struct in6_addr *ip); /* finds or adds */
 /* Returns NULL if the host is unknown. */
 struct sn_eth_host *sn_eth_known_host(struct sn_eng *e, const struct in6_addr *ip);
+void sn_eth_hosts_close(struct sn_eng *e);
 void sn_eth_learn(struct sn_eng *e, const struct sn_frame *f);
 void sn_eth_find_route(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_route *r);
 
 /* eth_pause.c */
 void sn_pause_open(struct sn_eng *e);
-/* Returns true if all hosts of a route and this process have room for the frame. Hosts that do not
- * answer are removed from the route, and counted. */
-bool sn_pause_may_send(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_route *r);
+/* Returns 1 if all hosts of a route and this process have room for the frame. Hosts that do not
+ * answer are removed from the route, and counted. Otherwise as sn_eth_transmit(). */
+int sn_pause_may_send(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_route *r);
 void sn_pause_sent(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_host *h);
 bool sn_pause_control(struct sn_eng *e, const struct sn_frame *f); /* true: a control frame */
 void sn_pause_receive(struct sn_eng *e, struct sn_frame *f);	   /* takes ownership */
 bool sn_pause_deliver(struct sn_eng *e); /* delivers frames that waited; true if any */
 void sn_pause_grant(struct sn_eng *e);	 /* sends the grants that are due */
+/* Logs that n frames were dropped, if --eth-pause promises that none is lost. */
+void sn_pause_dropped(struct sn_eng *e, uint64_t n, const char *why);
 
 /* fault.c: sn_fault_frame() takes ownership of f */
 void sn_fault_frame(struct sn_eng *e, struct sn_frame *f);

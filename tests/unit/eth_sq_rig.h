@@ -23,7 +23,7 @@
 #define L4	  0x80
 #define SENT_MAX  512
 
-bool __wrap_sn_eth_transmit(struct sn_eng *e, struct sn_frame *f);
+int __wrap_sn_eth_transmit(struct sn_eng *e, struct sn_frame *f);
 struct sn_frame *__wrap_sn_frame_get(struct sn_eng *e);
 void __wrap_sn_frame_put(struct sn_eng *e, struct sn_frame *f);
 uint64_t __wrap_sn_clock_stamp(struct sn_eng *e, bool real_time);
@@ -37,6 +37,7 @@ static uint32_t lkey;
 static struct sn_frame *sent[SENT_MAX];
 static unsigned nsent, nframes;	       /* frames sent; frames allocated and not freed */
 static unsigned accept_max = SENT_MAX; /* frames that the wire takes before it is full */
+static int wire_error;		       /* what sn_eth_transmit() returns, if not 0 */
 static bool no_frames;
 /* reads of GPU memory, which is host memory here, and the longest announced range */
 static struct {
@@ -46,13 +47,15 @@ static struct {
 static uint64_t clock_ns = 1000000000, stamp_free = 5000000000ull,
 		stamp_real = 1700000000ull << 32 | 900000000;
 
-bool __wrap_sn_eth_transmit(struct sn_eng *e, struct sn_frame *f)
+int __wrap_sn_eth_transmit(struct sn_eng *e, struct sn_frame *f)
 {
 	(void)e;
+	if (wire_error)
+		return wire_error;
 	if (nsent >= accept_max)
-		return false;
+		return 0;
 	sent[nsent++] = f;
-	return true;
+	return 1;
 }
 
 struct sn_frame *__wrap_sn_frame_get(struct sn_eng *e)

@@ -36,6 +36,7 @@ static bool rig_wants, rig_full; /* what the receive queues answer */
 static uint64_t rig_due;	 /* time at which the send queues continue */
 static struct rig_frame *rig_got;
 static unsigned rig_ngot;
+static int rig_sent;				 /* what sn_eth_transmit() last returned */
 static uint8_t rig_packet[8 + SN_ETH_FRAME_MAX]; /* the last packet that a host received */
 
 enum sn_eth_result __wrap_sn_eth_receive(struct sn_eng *eng, const struct sn_frame *f,
@@ -167,7 +168,8 @@ static inline bool rig_send(const uint8_t dst[6], uint32_t len, uint8_t seed)
 	mac_of(0, own);
 	f->len = len;
 	rig_fill(f->data, len, dst, own, seed);
-	if (sn_eth_transmit(e, f))
+	rig_sent = sn_eth_transmit(e, f);
+	if (rig_sent > 0)
 		return true;
 	sn_frame_put(e, f);
 	return false;

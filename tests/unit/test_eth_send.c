@@ -4,6 +4,8 @@
  * Ethernet send queues: SEND with and without inline header, gather lists, checksums, VLAN
  * insertion, completions, the limits of one pass, and a receiver that is full.
  */
+#include <errno.h>
+
 #include "eth_sq_rig.h"
 
 TestSuite(eth_send, .init = sq_rig, .fini = sq_fini, .timeout = 30);
@@ -305,6 +307,20 @@ Test(eth_send, keeps_a_frame_that_must_wait)
 	expect_frame(2, mem + 200, 102);
 	expect_cqe(1, SN_OP_SEND, 0);
 	expect_cqe(2, SN_OP_SEND, 0);
+}
+
+/* With --eth-pause, the process of the only receiver has ended. */
+Test(eth_send, gone_receiver_is_an_error)
+{
+	wire_error = -EHOSTDOWN;
+	post_send(0, mem, 100);
+	post_send(0, mem, 100);
+	pass(1);
+	expect_refused(0, SN_OP_SEND, SN_SYND_RETRY);
+	expect_cqe(1, SN_OP_SEND, SN_SYND_FLUSH);
+	cr_assert_eq(nframes, 0);
+	cr_assert_eq(sn_dev->stats.local_prot_errors, 0);
+	wire_error = 0;
 }
 
 Test(eth_send, waits_for_memory)
