@@ -25,7 +25,7 @@ $(call TEST_OBJS,unit/%_dev thread/%): OPT = $(TEST_DEV_OPT)
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
-ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,dma engine faults peer requester responder slow sq unreliable wire),$(TESTS))
+ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,dma engine faults lost peer requester responder slow sq unreliable wire),$(TESTS))
 $(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c)))
 $(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)

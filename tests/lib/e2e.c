@@ -359,3 +359,8 @@ uint64_t e2e_recovered(void)
 {
 	return nic_stats()->db_recovered;
 }
+
+uint64_t e2e_forced(void)
+{
+	return nic_stats()->db_forced;
+}

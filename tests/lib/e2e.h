@@ -143,8 +143,9 @@ static inline struct doca_gpu_dev_verbs_addr e2e_addr(const void *p, uint32_t ke
 int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket);
 int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket);
 uint64_t e2e_now_ns(void);
-/* The software NIC's counter db_recovered; 0 on a device. */
+/* The software NIC's counters db_recovered and db_forced; 0 on a device. */
 uint64_t e2e_recovered(void);
+uint64_t e2e_forced(void);
 
 /* ---- a peer in its own process, which shares its memory with the test ---- */
 struct e2e_peer {

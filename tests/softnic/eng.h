@@ -131,6 +131,8 @@ struct sn_qp_sq {		    /* invariant: fetch <= pi */
 	uint32_t last_ring;	    /* value of page->rings when this QP last rang */
 	uint64_t quiet_since;	    /* time when the unrung WQEs from pi on last changed; 0: none */
 	uint64_t quiet_sum;	    /* number and checksum of the blocks of these WQEs */
+	uint32_t early;		    /* blocks that were executed before their doorbell; 0: none */
+	uint32_t early_end;	    /* index after the last of them */
 };
 
 /* The send window of a reliable connection. window.c describes the algorithm. */
@@ -269,8 +271,9 @@ struct sn_page {
 /* The threads of this process that were awake when this list was made, see writers.c. */
 struct sn_writers {
 	struct sn_writer *of;
-	unsigned num, max;
-	uint64_t noted; /* time at which the list was made, ns */
+	unsigned num, max, first; /* first: index of the first one that may be writing */
+	uint64_t noted;		  /* time at which the list was made, ns */
+	bool warned, forced;	  /* forced: one counts as finished although it has not run */
 };
 
 #define SN_PORTS 64u /* maximum number of source ports other than 4791, each with a socket */
@@ -423,9 +426,9 @@ bool sn_uar_sweep(struct sn_eng *e);
 bool sn_uar_settle(struct sn_eng *e);
 
 /* writers.c. sn_writers_passed() returns true if each thread that /proc shows has left the WQE
- * that it may have been writing at time `since`. Call it again until it returns true; now: the
- * current time. */
-bool sn_writers_passed(struct sn_writers *w, uint64_t since, uint64_t now);
+ * that it may have been writing at time `since`, or gets no core (w->forced). Call it again until
+ * it returns true; now: the current time. */
+bool sn_writers_passed(struct sn_writers *w, uint32_t qpn, uint64_t since, uint64_t now);
 void sn_writers_free(struct sn_writers *w);
 /* uar_watch.c; false: there is no DBREC, or the memory cannot be read */
 bool sn_dbrec_read(struct sn_qp_eng *q, unsigned word, uint32_t *value);

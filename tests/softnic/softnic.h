@@ -121,10 +121,11 @@ enum { SN_TS_FREE = 0, SN_TS_REAL = 1, SN_TS_BOTH = 2 };
 /* ---- counters: X(name, strict); strict counters count violations ---- */
 #define SN_STATS(X)                                                                       \
 	X(commands, 0) X(commands_failed, 0) X(doorbells, 0) X(blueflame, 0)              \
-	X(db_recovered, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0) X(tx_packets, 0)        \
-	X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) X(timeouts, 0)   \
-	X(probes, 0) X(stalls, 0) X(dropped_messages, 0) X(pkey_violations, 0)            \
-	X(qkey_violations, 0) X(inline_cqes, 0) X(dma_copies, 0) X(dma_bytes, 0)          \
+	X(db_recovered, 0) X(db_forced, 0) X(wqes, 0) X(cqes, 0) X(error_cqes, 0)         \
+	X(tx_packets, 0) X(tx_bytes, 0) X(rx_packets, 0) X(rx_bytes, 0) X(retransmits, 0) \
+	X(timeouts, 0) X(probes, 0) X(stalls, 0) X(dropped_messages, 0)                   \
+	X(pkey_violations, 0) X(qkey_violations, 0) X(inline_cqes, 0) X(dma_copies, 0)    \
+	X(dma_bytes, 0)                                                                   \
 	X(naks_sent, 0) X(naks_received, 0) X(dup_requests, 0) X(faults_injected, 0)      \
 	X(icrc_errors, 0) X(icrc_unchecked, 0) X(wire_malformed, 0) X(remote_access_errors, 0) \
 	X(local_prot_errors, 0) X(flushed, 0)                                             \
@@ -145,9 +146,10 @@ struct sn_stats {
 
 /* Counters that are kept for each queue pair as well as for the device. */
 #define SN_QP_STATS(X)                                                                 \
-	X(doorbells) X(blueflame) X(db_recovered) X(wqes) X(cqes) X(error_cqes)        \
-	X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes) X(retransmits) X(timeouts) \
-	X(probes) X(dropped_messages) X(naks_sent) X(naks_received) X(dup_requests)    \
+	X(doorbells) X(blueflame) X(db_recovered) X(db_forced) X(wqes) X(cqes)         \
+	X(error_cqes) X(tx_packets) X(tx_bytes) X(rx_packets) X(rx_bytes)              \
+	X(retransmits) X(timeouts) X(probes) X(dropped_messages) X(naks_sent)          \
+	X(naks_received) X(dup_requests)                                               \
 	X(inline_cqes) X(dma_copies) X(dma_bytes) X(flushed)                            \
 	X(remote_access_errors) X(local_prot_errors)
 /* clang-format on */

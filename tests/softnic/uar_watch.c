@@ -26,7 +26,9 @@
  *   too short on an H200.
  * - SETTLE_CPU holds for other memory. In addition each thread of the process must
  *   have run since or sleep (writers.c), because a thread may lose its core between
- *   the control segment and the rest of a WQE.
+ *   the control segment and the rest of a WQE. A thread that gets no core delays this
+ *   for 8 s; then the recovery counts as db_forced.
+ * Programs of CPU threads need no recovery if they include lossless.h.
  * The 16-bit index repeats after 65536 blocks and a send ring has at most 32768, so
  * a WQE of an earlier lap never has the expected index.
  */
@@ -159,11 +161,21 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 	       raise_pi(e, q, v, "DBREC");
 }
 
+/* A doorbell that arrives after settle() recovered it was late, not lost: its thread got no core, or
+ * waited in lossless.h. */
+static void count_late(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index)
+{
+	if (((q->sq.early_end - index) & 0xffff) < q->sq.early)
+		SN_COUNT(e, q->qp, db_recovered, -1);
+	q->sq.early = 0;
+}
+
 static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1)
 {
 	uint32_t index = (w0 >> 8) + ((w1 & 0x3f) + 3) / 4;
 
 	q->sq.last_ring = ++q->page->rings;
+	count_late(e, q, index);
 	/* A QP in reset has no queue. Its doorbell can come late from a thread that rings for
 	 * other threads, so it is no violation. */
 	if (!q->qp->sq_wqebbs || q->qp->state == SN_QPS_RST)
@@ -447,13 +459,16 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 		return false;
 	}
 	if (before - q->sq.quiet_since < wait ||
-	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->sq.quiet_since, before)))
+	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->qp->qpn, q->sq.quiet_since, before)))
 		return false;
 	q->sq.pi += n;
+	q->sq.early = n;
+	q->sq.early_end = q->sq.pi;
 	q->sq.quiet_since = 0;
 	q->sq.last_ring = q->page->rings;
 	sn_qp_wake(e, q);
 	SN_COUNT(e, q->qp, db_recovered, 1);
+	SN_COUNT(e, q->qp, db_forced, !q->sq_cuda && e->writers.forced);
 	return true;
 }
 
