@@ -15,10 +15,10 @@ ok ip -n $a addr add 192.168.178.1/24 dev gdk0
 # A frame of the NIC is not longer than the MTU, but the kernel passes longer ones to a veth device.
 stso=0x1f sgso=0x24
 switch_off gdk0 $stso $sgso
+ask_longer gdk0
 
 begin_responder 192.168.178.2 --eth-if gdk0
-ip netns exec $a timeout 30 ping -c 50 -i 0.01 -s 1400 -W 2 192.168.178.2 >"$tmp/ping" 2>&1
-grep -q '50 packets transmitted, 50 received' "$tmp/ping" || fail "ping loses packets"
+pings 192.168.178.2 50 1400
 exchange 192.168.178.2 2 50 27 300001
 end_responder '50 pings, 50 datagrams'
 tshark -r "$tmp/nic.pcap" -T fields -e frame.protocols -e _ws.malformed >"$tmp/fields" 2>"$tmp/why"

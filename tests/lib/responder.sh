@@ -25,7 +25,6 @@ fail() {
 ok() { "$@" >"$tmp/why" 2>&1 || fail "$* fails: $(head -n 1 "$tmp/why")"; }
 
 command -v ip >/dev/null || skip "ip not found (package iproute2)"
-command -v ping >/dev/null || skip "ping not found (package iputils-ping)"
 command -v tshark >/dev/null || skip "tshark not found"
 { ip netns add $a && ip netns add $b && ip netns exec $a true; } 2>"$tmp/why" || cannot namespaces
 ip -n $a link add gdk0 type veth peer name gdk0 netns $b 2>"$tmp/why" || cannot "a veth pair"
@@ -64,6 +63,15 @@ begin_responder() { # its address, options of softnic-run
 	done
 }
 
+# The kernel asks for a MAC address 3 times, once per second. On a busy machine the answer may take longer.
+ask_longer() { # interface in namespace a
+	ok ip -n $a ntable change name arp_cache dev "$1" mcast_probes 30
+}
+
+pings() { # address, number, bytes of each: each must be answered, however late
+	ip netns exec $a timeout 50 python3 tests/lib/ping.py "$@" >"$tmp/ping" 2>&1 || fail "$2 pings with $3 bytes fail"
+}
+
 # Sends datagrams, which must return unchanged, and then bytes by TCP. Sets line: what TCP carried.
 exchange() { # address, seed, datagrams, bytes by which each is longer than the last, bytes by TCP
 	ip netns exec $a timeout 30 python3 - "$@" >"$tmp/python" 2>&1 <<'PYTHON' || fail "datagrams or TCP fail"
@@ -75,14 +83,14 @@ import zlib
 peer, (seed, count, step, size) = sys.argv[1], map(int, sys.argv[2:])
 random.seed(seed)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.settimeout(5)
+udp.settimeout(20)
 for n in range(count):
     data = random.randbytes(1 + step * n)
     udp.sendto(data, (peer, 7))
     back = udp.recv(2000)
     assert back == data, f"datagram {n} returned with {len(back)} bytes"
 data = random.randbytes(size)
-with socket.create_connection((peer, 9), timeout=10) as tcp:
+with socket.create_connection((peer, 9), timeout=20) as tcp:
     tcp.sendall(data)
     tcp.shutdown(socket.SHUT_WR)
     assert tcp.recv(1) == b""
