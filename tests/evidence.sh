@@ -5,8 +5,8 @@
 # The evidence of failed tests. run.sh, in a folder of its own, runs three planted programs on the
 # software NIC: one passes and leaves nothing, one fails after an error completion, and one hangs.
 # The folders of the last two must have their output, the counters, the states of the queue pair and
-# the packets, and that of the hanging one its stacks. The folder of a NIC has a limited size, and
-# the last packets remain in their order.
+# the packets, and that of the hanging one its stacks. again.sh must report the failures. The folder
+# of the NICs has a limited size, and the last packets remain in their order.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 name=evidence.sh
@@ -28,7 +28,7 @@ has() { # file in $tmp, extended regular expressions: the file has a line for ea
 # ---- planted programs ----
 
 mkdir -p "$tmp"/{tests/unit,build/tests}
-cp tests/{run,run-unit,run-one,limit}.sh "$tmp/tests"
+cp tests/{run,run-unit,run-one,limit,again}.sh "$tmp/tests"
 ln -s "$B/bin" "$B/lib" "$tmp/build"
 cat >"$tmp/planted.c" <<'END'
 #include <infiniband/verbs.h>
@@ -115,7 +115,7 @@ for f in fails hangs; do
 		[ ! -e "$at/stacks" ] || complain "stacks of a test that ended"
 	else
 		cp "$at/stacks" "$tmp/stacks"
-		has stacks 'still running after 3 s$' '^  thread [0-9]+ softnic, state [A-Z], ' ' planted_hang ?\(' ' nic_thread ?\('
+		has stacks 'still running after [0-9]+ s$' '^  thread [0-9]+ softnic, state [A-Z], ' ' planted_hang ?\(' ' nic_thread ?\('
 		has text ', running at ' '^packets: 6, ' '^  qp RC 0x[0-9a-f]+: state RTS, to 0x[0-9a-f]+ at ' \
 			'^    send: ring [0-9]+, pi 3, DBREC 3, ci 3, in flight 0; .* retries 0 of 7, ' \
 			'^    receive: ring [0-9]+, ci 0, DBREC 0; PSN expected 3, ' '^  cq 0x[0-9a-f]+: ring [0-9]+, pi 3, DBREC 3$'
@@ -123,6 +123,18 @@ for f in fails hangs; do
 			complain "the packets of test_hangs" opcodes
 	fi
 done
+
+# ---- again.sh ----
+
+again() { (cd "$tmp" && B=build SAN='' CI='' T=$1 tests/again.sh "${@:2}" >out 2>&1); }
+again 'test_[fp]' 2 1
+[ $? = 1 ] || complain "the exit status of again.sh is not 1" out
+has out '^run 2: 1 passed, 1 failed, 0 skipped; [0-9]+ s elapsed, [0-9]+ s of CPU time$' \
+	'^  failed: test_fails, evidence: build/again/2/test_fails$' '^test_fails failed in 2 of 2 runs$'
+[ -e "$tmp/build/again/1/test_fails/output" ] || complain "again.sh does not keep the evidence" out
+again test_p 1 1 && has out '^1 runs beside 1 busy loops: no failure$' || complain "again.sh reports a failure" out
+again test_nothing 1 1
+[ $? = 2 ] && has out 'matches no test' || complain "again.sh runs without a test" out
 
 # ---- limits ----
 

@@ -2,22 +2,45 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Runs COMMAND with a time limit, in a process group of its own. At the limit it stops all processes
-# of the test, those with the same SOFTNIC_EVIDENCE in their environment, so that their NICs keep the
-# state that they have, and writes the stacks of their threads to the folder that it names. Then it
-# ends COMMAND's group by SIGTERM, after 5 s by SIGKILL. The exit status is COMMAND's, or 124.
+# Runs COMMAND with a time limit, in a process group of its own. The time for which a thread of it
+# waits for a processor does not count, but the limit is at most ten times SECONDS. At the limit it
+# stops all processes of the test, those with the same SOFTNIC_EVIDENCE in their environment, so that
+# their NICs keep the state that they have, and writes the stacks of their threads to the folder that
+# it names. Then it ends COMMAND's group by SIGTERM, after 5 s by SIGKILL. The exit status is
+# COMMAND's, or 124.
 #
 # usage: limit.sh SECONDS COMMAND [ARGS]
 set -u
 seconds=$1
 shift
 
+of_test() {
+	[ -z "${SOFTNIC_EVIDENCE:-}" ] ||
+		grep -lzxF "SOFTNIC_EVIDENCE=$SOFTNIC_EVIDENCE" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
+}
+
+# Prints the seconds for which the thread of the test that waited longest for a processor did so.
+waited() {
+	local p
+	of_test | while read -r p; do cat "/proc/$p/task"/*/schedstat; done 2>/dev/null |
+		awk '$2 > most { most = $2 } END { print int(most / 1e9) }'
+}
+
+wait_until_limit() {
+	local granted=0 all
+	sleep "$seconds"
+	while all=$(waited) && [ "$all" -gt "$granted" ] && [ "$granted" -lt $((9 * seconds)) ]; do
+		sleep $((all - granted))
+		granted=$all
+	done
+}
+
 # The processes of the test, without the shells and their tools.
 processes() {
 	local p
-	grep -lzxF "SOFTNIC_EVIDENCE=$SOFTNIC_EVIDENCE" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 | while read -r p; do
+	of_test | while read -r p; do
 		case $(cat "/proc/$p/comm" 2>/dev/null) in
-		'' | bash | sh | grep | cut | head | sleep | timeout | xargs | make | softnic-run) ;;
+		'' | bash | sh | awk | cat | grep | cut | head | sleep | timeout | xargs | make | softnic-run) ;;
 		*) echo "$p" ;;
 		esac
 	done
@@ -34,16 +57,16 @@ threads() { # process: a line for each thread, and its stack in the kernel if th
 }
 
 stacks() {
-	local p all until=$((SECONDS + 60))
+	local p all until=$((SECONDS + 600))
 	all=$(processes | head -n 32)
-	echo "$*: still running after $seconds s"
+	echo "$*: still running after $SECONDS s"
 	for p in $all; do threads "$p"; done
 	# shellcheck disable=SC2086 # a list
 	[ -z "$all" ] || kill -STOP $all 2>/dev/null
 	for p in $all; do
 		[ $SECONDS -lt $until ] || { echo "process $p: no time left"; continue; }
 		echo "process $p: $(tr '\0' ' ' <"/proc/$p/cmdline")"
-		timeout -k 5 20 gdb -nx -batch -iex 'set debuginfod enabled off' -p "$p" -ex 'thread apply all backtrace' 2>&1
+		timeout -k 5 120 gdb -nx -batch -iex 'set debuginfod enabled off' -p "$p" -ex 'thread apply all backtrace' 2>&1
 	done
 	# shellcheck disable=SC2086 # a list
 	[ -z "$all" ] || kill -CONT $all 2>/dev/null
@@ -52,7 +75,7 @@ stacks() {
 set -m # a process group for each of the two
 "$@" &
 group=$!
-sleep "$seconds" &
+wait_until_limit &
 alarm=$!
 set +m
 trap 'kill -TERM -- "-$group"' TERM HUP
@@ -62,7 +85,7 @@ while [ -z "${ended:-}" ]; do # a signal interrupts wait
 	rc=$?
 done
 if [ "$ended" = "$group" ]; then
-	kill "$alarm"
+	kill -TERM -- "-$alarm"
 	exit "$rc"
 fi
 [ -z "${SOFTNIC_EVIDENCE:-}" ] || stacks "$@" >>"$SOFTNIC_EVIDENCE/stacks" 2>&1 </dev/null

@@ -16,11 +16,12 @@
 #   targets: run nothing; print the make targets that the selected tests need
 #   T     run the tests whose name contains this shell pattern (all)
 #   LONG  1: the scripts also run their long forms, with ten times the time limit
+#   NICE  priority of the tests that only compute (19, the lowest)
 #   JOBS  tests at a time (processors + 1, because most tests wait most of the time)
 #   B, SAN, CC, NVCC, CUDA_ARCH, CUDAHOSTCXX as for make. V=1 prints all output of the unit tests.
 #   ARCHS  CUDA_ARCH of tests/gpu/compile.sh (CUDA_ARCH)
 # Of the programs whose threads poll, one runs at a time: two of them would wait for each other's
-# threads. Beside all these run, at the lowest priority and one per processor, the tests that only
+# threads. Beside all these run, at a lower priority and one per processor, the tests that only
 # compute: those that compile, and checks of sources. A polling thread whose peer does not get a
 # processor because of them would use several times the CPU time.
 set -u
@@ -264,7 +265,7 @@ mkdir -p "$dir"
 export -f run limit one result unit_result keep_evidence
 export dir
 start=$SECONDS
-in_parallel "$(nproc)" "$untimed" nice -n 19 &
+in_parallel "$(nproc)" "$untimed" nice -n "${NICE:-19}" &
 if [ "$jobs" = 1 ]; then
 	in_parallel 1 "$alone"
 else
