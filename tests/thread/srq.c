@@ -10,6 +10,7 @@
  */
 #include <sched.h>
 
+#include "../lib/bound.h"
 #include "../lib/recv_rig.h"
 #include "device/gdk/srq_dev.h"
 
@@ -116,24 +117,21 @@ static bool receive(uint64_t q, uint64_t n)
 static void *receiver(void *arg)
 {
 	const uint64_t first = (uintptr_t)arg, end = mode == E2E_EXCL ? QPS : first + 1;
-	uint64_t n[QPS] = { 0 }, left = (end - first) * messages, since = e2e_now_ns();
+	uint64_t n[QPS] = { 0 }, left = (end - first) * messages;
+	struct bound b = bound_begin(left, false);
 
 	while (left && !has_failed()) {
-		bool any = false;
+		const uint64_t before = left;
 
 		for (uint64_t q = first; q < end; q++)
 			if (n[q] < messages && receive(q, n[q])) {
 				n[q]++;
 				left--;
-				any = true;
 			}
-		if (any) {
-			since = e2e_now_ns();
-			continue;
-		}
-		if (e2e_now_ns() - since > 3 * E2E_WAIT_NS)
+		if (bound_passed(&b, left, 3 * E2E_WAIT_NS))
 			fail("no message after", first, n[first]);
-		sched_yield();
+		if (left == before)
+			sched_yield();
 	}
 	return NULL;
 }

@@ -4,6 +4,7 @@
  * Copies that the CPU submits as tasks: results, callbacks, refused buffers, failed copies, and
  * a stop while tasks are not done.
  */
+#include "../lib/bound.h"
 #include "doca_dma_rig.h"
 
 #include "doca_buf_inventory.h"
@@ -92,9 +93,9 @@ static void put(struct doca_buf *buf)
 
 static void progress_until(unsigned int n)
 {
-	uint64_t end = gdk_now_ns() + 20 * SECOND;
+	struct bound b = bound_begin(done + failed, false);
 
-	while (done + failed < n && gdk_now_ns() < end)
+	while (done + failed < n && !bound_passed(&b, done + failed, 20 * SECOND))
 		doca_pe_progress(pe);
 	cr_assert_eq(done + failed, n);
 }

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "../lib/bound.h"
 #include "../lib/recv_rig.h"
 #include "../lib/vb.h"
 #include "../softnic/softnic.h"
@@ -389,10 +390,10 @@ Test(recv_verbs, rnr_retry_3_tries_four_times)
 
 static void wait_for_naks(uint64_t num)
 {
-	const uint64_t until = e2e_now_ns() + E2E_WAIT_NS;
+	struct bound b = bound_begin(naks(), false);
 
 	while (naks() < num) {
-		cr_assert_lt(e2e_now_ns(), until, "%lu NAKs of %lu", naks(), num);
+		cr_assert(!bound_passed(&b, naks(), E2E_WAIT_NS), "%lu NAKs of %lu", naks(), num);
 		usleep(100);
 	}
 }
@@ -450,12 +451,13 @@ static void expect_flushed(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status fi
 
 static uint8_t cqe_syndrome(uint64_t ticket)
 {
-	const uint64_t until = e2e_now_ns() + E2E_WAIT_NS;
+	struct bound b = bound_begin(0, false);
 	struct doca_gpunetio_ib_mlx5_err_cqe_ex *cqe = (void *)gdk_cqe_at(gdk_qp_cq_rq(g.dev),
 									  ticket);
 
 	while (*(volatile uint8_t *)&cqe->op_own >> 4 != DOCA_GPUNETIO_IB_MLX5_CQE_RESP_ERR)
-		cr_assert_lt(e2e_now_ns(), until, "receive %lu does not complete", ticket);
+		cr_assert(!bound_passed(&b, 0, E2E_WAIT_NS), "receive %lu does not complete",
+			  ticket);
 	return cqe->syndrome;
 }
 
