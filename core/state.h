@@ -58,17 +58,18 @@
 #define GDK_WAIT_LIMIT_NS 60000000000ull /* default of wait_limit_ns */
 
 /*
- * Two fields in host memory for each exported QP. In them the host and waiting GPU threads report
- * that the QP cannot complete work. A waiting GPU thread reads them only after the first
+ * Two fields in host memory for each exported queue. In them the host and waiting GPU threads
+ * report that the queue cannot complete work. A waiting GPU thread reads them only after the first
  * millisecond of its wait and when its time limit is over, so posts and the first polls do not
  * touch them. All accesses are relaxed, because no other data depends on the two fields.
  */
 struct gdk_watch_word {
-	uint32_t hints;	  /* bits GDK_HINT_*; the host changes them by atomic operations */
-	uint32_t refused; /* 1: a GPU thread ended the QP with -ENOTCONN; the host clears it */
+	uint32_t hint;	/* 0, or GDK_HINT_*; the host stores it */
+	uint32_t ended; /* errno with which a wait ended the queue, or 0; the host clears it */
 };
 #define GDK_HINT_UNCONNECTED 1u /* the QP was not connected since its creation or its last reset */
-#define GDK_HINT_UNSERVED    2u /* doorbells are pending, but no CPU thread rings them */
+/* The CPU must ring, no service monitors the QP, and slots below this index are rung. */
+#define GDK_HINT_RUNG(index) ((uint32_t)(index) << 2 | 2u)
 
 /*
  * Indices count slots since export or reset and never wrap. A slot of a send ring has 64 bytes.
@@ -84,7 +85,7 @@ struct gdk_qp_state {
 	uint32_t flags;		/* GDK_QPF_* */
 	uint32_t depth;		/* number of slots, a power of two, at most 32768 */
 	uint64_t wait_limit_ns; /* time limit of every wait; 0: no limit */
-	uint64_t watch;		/* address of the QP's gdk_watch_word; 0: none */
+	uint64_t watch;		/* address of the queue's gdk_watch_word */
 	uint64_t ring;		/* address of slot 0 */
 	uint64_t reg;		/* address of doorbell register, or counter of the CPU proxy */
 	uint64_t dbrec;		/* address of this queue's word of the DBREC */
@@ -131,7 +132,8 @@ struct gdk_qp_state {
 	uint32_t long_wqe;   /* 1: a WQE was longer than one slot; stays 1 */
 	uint32_t poll_ns;    /* HOST_LOOKS: time of the last poll of a CQE, ns modulo 2^32 */
 	uint64_t cqes_told;  /* number of CQEs that callers have consumed (gdk_cq_consume()) */
-	uint8_t pad5[GDK_STATE_LINE - 64];
+	struct gdk_watch_word unwatched; /* for a queue that has no gdk_watch_word in host memory */
+	uint8_t pad5[GDK_STATE_LINE - 72];
 	/* the words of the slots follow */
 };
 
@@ -187,6 +189,7 @@ static inline void gdk_qp_state_bind(void *image, const struct doca_gpu_dev_verb
 	st->cq_rsvd = dev->cq_sq.cqe_rsvd;
 	st->cq_num = st->flags & GDK_QPF_COLLAPSED ? 1 : dev->cq_sq.cqe_num;
 	st->qpn8_be = dev->sq_num_shift8_be;
+	st->watch = (uint64_t)(uintptr_t)dev->gdk_state + offsetof(struct gdk_qp_state, unwatched);
 	st->handler = (uint32_t)dev->nic_handler;
 }
 

@@ -41,6 +41,8 @@ static bool ring_raised(struct gdk_db_qp *x)
 	gdk_mmio_write8(qp->sq_db, db.reg);
 	gdk_mmio_flush();
 	__atomic_store_n(&qp->sq_wqe_pi_last, pi, __ATOMIC_RELAXED);
+	if (!atomic_load_explicit(&x->proxy.worker, memory_order_relaxed))
+		gdk_store_hint(x);
 	rings = atomic_load_explicit(&x->proxy.rings, memory_order_relaxed);
 	atomic_store_explicit(&x->proxy.rings, rings + 1, memory_order_relaxed);
 	return true;

@@ -18,6 +18,7 @@
 #include "common/doca_gpunetio_verbs_dev.h"
 #include "core/gpu/words.h"
 #include "core/net_dev.h"
+#include "device/gdk/state.h"
 #include "host/gdaki_core.h"
 #include "host/gdaki_doorbell.h"
 #include "host/gdaki_strategy.h"
@@ -73,6 +74,8 @@ struct gdk_db_qp {
 	uint32_t qpn;
 	bool no_dbr;	  /* created in the firmware's mode without DBREC */
 	bool reg_on_host; /* set by attach: the register page is not mapped as device memory */
+	bool unconnected; /* protected by step_lock */
+	uint32_t *hint;	  /* of the QP's gdk_watch_word; NULL: none; written under step_lock */
 	struct doca_dev *dev;
 	struct doca_verbs_uar *uar;
 	void *reg;   /* CPU address of the register that takes the QP's doorbells */
@@ -83,6 +86,20 @@ struct gdk_db_qp {
 static inline struct gdk_db_qp *gdk_to_db_qp(const struct doca_gpu_verbs_qp *qp)
 {
 	return GDK_CONTAINER_OF(qp, struct gdk_db_qp, pub);
+}
+
+/* Stores what a waiting GPU thread must know: whether the QP is connected, and which doorbells are
+ * served (struct gdk_watch_word). The caller holds step_lock. */
+static inline void gdk_store_hint(const struct gdk_db_qp *x)
+{
+	uint32_t hint = 0;
+
+	if (x->unconnected)
+		hint = GDK_HINT_UNCONNECTED;
+	else if (x->pub.cpu_proxy && !atomic_load_explicit(&x->proxy.worker, memory_order_relaxed))
+		hint = GDK_HINT_RUNG(x->pub.sq_wqe_pi_last);
+	if (x->hint)
+		__atomic_store_n(x->hint, hint, __ATOMIC_RELAXED);
 }
 
 /* One strategy as it was linked into the program. *ops is NULL if it was not linked. */

@@ -333,6 +333,14 @@ static struct gdk_worker *choose(struct gdk_service *s, const struct gdk_db_qp *
 	return best;
 }
 
+static void set_worker(struct gdk_db_qp *x, struct gdk_worker *w)
+{
+	pthread_spin_lock(&x->proxy.step_lock);
+	x->proxy.worker = w;
+	gdk_store_hint(x);
+	pthread_spin_unlock(&x->proxy.step_lock);
+}
+
 static void leave(struct gdk_db_qp *x)
 {
 	struct gdk_worker *w = x->proxy.worker;
@@ -344,7 +352,7 @@ static void leave(struct gdk_db_qp *x)
 	pthread_mutex_unlock(&w->lock);
 	if (gdk_proxy_drain(x))
 		count(&w->rings, 1);
-	x->proxy.worker = NULL;
+	set_worker(x, NULL);
 	atomic_store(&x->proxy.grace_ms, 0);
 }
 
@@ -377,7 +385,7 @@ static doca_error_t join(struct gdk_service *s, struct gdk_db_qp *x)
 	if (err != DOCA_SUCCESS)
 		return err;
 	atomic_store(&x->proxy.grace_ms, (unsigned int)(w->nap_max_ns / 1000000));
-	x->proxy.worker = w;
+	set_worker(x, w);
 	atomic_store_explicit(&x->proxy.unmonitor, unmonitor, memory_order_release);
 	return DOCA_SUCCESS;
 }

@@ -8,9 +8,9 @@
  * A completion index counts from the export or the last reset of the QP. In a collapsed CQ it is
  * the index of a WQE. Functions that poll return 0, or the negative errno that ended the QP: -EIO
  * after an error CQE, -ECANCELED after gdk_verbs_qp_abort(), -ETIMEDOUT after the wait limit,
- * -EHOSTDOWN after the wait limit if no CPU thread rings the QP's doorbells, -ENOTCONN after 1 ms
- * if the QP is not connected. Functions whose names contain poll_one return the last three only if
- * an earlier wait ended the QP with them.
+ * -EHOSTDOWN after the wait limit if the CPU has not rung and no service monitors the QP, -ENOTCONN
+ * after 1 ms if the QP is not connected. Functions whose names contain poll_one return the last
+ * three only if an earlier wait ended the QP with them.
  *
  * Template parameters: resource_sharing_mode names the threads that poll this CQ at the same time;
  * it must be the mode of the functions that post to the queue. qp_type is the queue of the CQ;

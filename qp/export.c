@@ -161,7 +161,7 @@ doca_error_t gdk_export_write_queue(struct gdk_export *x, const struct gdk_expor
 	gdk_qp_state_bind(image, q->dev);
 	image->cqe_ci = cqe_ci;
 	image->wait_limit_ns = x->wait_limit_ns;
-	image->watch = gdk_watch_addr(x);
+	gdk_watch_bind(x, image);
 	memcpy((uint8_t *)image + q->dev_at, q->dev, sizeof(*q->dev));
 	err = gdk_gpu_write(x->q.pub.gpu_dev, q->state, image, bytes);
 	free(image);

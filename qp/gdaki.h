@@ -230,8 +230,9 @@ doca_error_t gdk_verbs_qp_clear_abort(struct doca_gpu_verbs_qp *qp);
 
 /**
  * Sets how long one wait of a device thread on the QP may take before the wait ends the QP with
- * -ETIMEDOUT, or with -EHOSTDOWN if no CPU thread rings the QP's doorbells. A wait on a QP that is
- * not connected ends after 1 ms with -ENOTCONN, whatever the limit is. A reset of the QP keeps the
+ * -ETIMEDOUT. The status is -EHOSTDOWN if the limit is 500 ms or more, the CPU has not rung
+ * doorbells that the GPU requested, and no service monitors the QP. A wait on a QP that is not
+ * connected ends after 1 ms with -ENOTCONN, whatever the limit is. A reset of the QP keeps the
  * limit.
  *
  * @param ns nanoseconds; 0: no limit. Default: 60 seconds.

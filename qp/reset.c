@@ -228,6 +228,7 @@ static doca_error_t reset_locked(struct gdk_export *x)
 	if (err != DOCA_SUCCESS)
 		return err;
 	__atomic_store_n(&qp->sq_wqe_pi_last, 0, __ATOMIC_RELAXED);
+	gdk_store_hint(&x->q);
 	/* Relaxed: resets and proxy steps hold step_lock, and other threads only read the value. */
 	atomic_store_explicit(&x->q.proxy.rings, 0, memory_order_relaxed);
 	if (x->q.decision.db->reset)

@@ -13,6 +13,9 @@
 /* From this time on, and at its time limit, a wait also checks the word in which the host reports
  * a missing connection or CPU thread (struct gdk_watch_word). */
 #define GDK_CHECK_NS 1000000u
+/* Shortest time limit that a wait can end with -EHOSTDOWN. A program may call
+ * doca_gpu_verbs_cpu_proxy_progress() only when a short wait has timed out. */
+#define GDK_UNSERVED_NS 500000000u
 
 /*
  * If CQEs are in host memory, a poll of a CQE is a read over PCIe, and reads of the same line by
@@ -70,7 +73,7 @@ GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w,
 		if (over && rested)
 			return 0;
 		w->next = waited * 8;
-		return waited + 1;
+		return waited;
 	}
 	if (looks_from) {
 		if ((uint32_t)now - gdk_ld32(&st->poll_ns, GDK_SCOPE_GPU) < GDK_LOOK_NS)
@@ -86,26 +89,31 @@ GDK_FN uint64_t gdk_wait_turn(struct gdk_qp_state *st, struct gdk_wait_timer *w,
 
 /*
  * Returns 0 if a wait goes on after waited_ns, otherwise the negative errno that ends it. Checks
- * the time limit and the hints in the watch word of the QP (state.h), which the host writes
- * (qp/watch.c). The host clears GDK_HINT_UNCONNECTED when the QP is in state RTS. So a wait that
- * began earlier continues if the QP is in this state when the hints are read.
+ * the time limit and the hint in the watch word of the queue (state.h). The host stores the hint
+ * when it changes the state of the QP, when it rings without a service, and when a service begins
+ * or ends to monitor the QP. So the status does not depend on when a thread of the library runs. A
+ * wait that began before the QP was in state RTS continues if the QP is in this state when the hint
+ * is read. There are few branches, because each kernel that waits has a copy of this code.
  */
 GDK_FN int gdk_wait_check(const struct gdk_qp_state *st, uint64_t waited_ns, uint64_t limit_ns)
 {
 	const struct gdk_watch_word *word =
 		(const struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
 	const int over = waited_ns > limit_ns - 1;
-	uint32_t hints = 0;
+	uint32_t hint = 0, rung;
+	int err = over ? -ETIMEDOUT : 0;
 
-	if (word && (over || waited_ns > GDK_CHECK_NS))
-		hints = gdk_ld32(&word->hints, GDK_SCOPE_SYS);
-	if (hints & GDK_HINT_UNCONNECTED)
-		return -ENOTCONN;
-	return !over ? 0 : hints & GDK_HINT_UNSERVED ? -EHOSTDOWN : -ETIMEDOUT;
+	/* `rung` is loaded first: a doorbell that the CPU rings between the loads is served. */
+	rung = GDK_HINT_RUNG(gdk_ld64(&st->rung, GDK_SCOPE_GPU));
+	if (over || waited_ns >= GDK_CHECK_NS)
+		hint = gdk_ld32(&word->hint, GDK_SCOPE_SYS);
+	if (over & (hint != 0) & (limit_ns >= GDK_UNSERVED_NS) & ((int32_t)(rung - hint) > 0))
+		err = -EHOSTDOWN;
+	return hint == GDK_HINT_UNCONNECTED ? -ENOTCONN : err;
 }
 
-/* Ends the QP because a wait failed with err, and returns the status that ended it. Reports
- * -ENOTCONN to the host, unless the QP had ended with another status before. */
+/* Ends the QP because a wait failed with err, and returns the status that ended it. Reports err to
+ * the host, unless the QP had ended with another status before. */
 GDK_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
 {
 	struct gdk_watch_word *word = (struct gdk_watch_word *)(uintptr_t)gdk_ldc64(&st->watch);
@@ -116,8 +124,8 @@ GDK_FN int gdk_wait_end(struct gdk_qp_state *st, int err)
 	GDK_COMPUTED32(err);
 	status = gdk_state_end(st, err);
 
-	if (err == -ENOTCONN && status == err && word)
-		gdk_st32(&word->refused, 1, GDK_SCOPE_SYS);
+	if (status == err)
+		gdk_st32(&word->ended, (uint32_t)-err, GDK_SCOPE_SYS);
 	return status;
 }
 

@@ -6,10 +6,13 @@
  *   - The CPU must ring the doorbells of a QP (CPU_PROXY, NO_DBR_SW_EMULATED), but no thread does.
  *   - The QP is not connected.
  *
- * A thread of the library polls the QPs of a list every 100 ms. It only reads host memory, or
- * GPU memory that is mapped for the CPU: a call of the CUDA driver could wait for the kernel that
- * hangs. It sets GDK_HINT_UNSERVED in the QP's gdk_watch_word, so that a wait of a GPU thread ends
- * with -EHOSTDOWN at its limit, and reads there that a wait has ended with -ENOTCONN.
+ * A wait of a GPU thread finds both in the queue's gdk_watch_word, and returns -EHOSTDOWN at its
+ * time limit or -ENOTCONN. The host stores that word at once in the call that changes it, so that
+ * the status does not depend on a thread. The waiting thread stores there that it ended the QP.
+ *
+ * The log needs a thread of the library, which polls the QPs of a list every 100 ms. It only reads
+ * host memory, or GPU memory that is mapped for the CPU: a call of the CUDA driver could wait for
+ * the kernel that hangs. At exit of the program, what has ended since the last poll is logged, too.
  *
  * QPs whose doorbells the CPU rings are in the list from export on. Other QPs enter the list when
  * they are not connected although the caller has their device struct. So programs that connect
@@ -50,27 +53,9 @@ static unsigned int list_id = 1; /* differs in each child of fork(), whose list 
 static struct watcher *watcher;	 /* NULL: no thread */
 static struct gdk_words words = GDK_WORDS_INIT("words for waiting GPU threads");
 
-static struct gdk_watch_word *word_of(const struct gdk_export *x)
-{
-	return (struct gdk_watch_word *)(void *)x->watch.word.cpu;
-}
-
 static bool is_connected(enum doca_verbs_qp_state state)
 {
 	return state >= DOCA_VERBS_QP_STATE_RTS;
-}
-
-/* Relaxed: see struct gdk_watch_word. */
-static void set_hint(const struct gdk_export *x, uint32_t hint, bool on)
-{
-	struct gdk_watch_word *word = word_of(x);
-
-	if (!word)
-		return;
-	if (on)
-		__atomic_fetch_or(&word->hints, hint, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&word->hints, ~hint, __ATOMIC_RELAXED);
 }
 
 /* ---- reports ---- */
@@ -90,58 +75,15 @@ static void report_log(const struct report *r)
 		gdk_warn("%s", r->text);
 }
 
-/* Takes the report that a wait of a GPU thread ended the QP with -ENOTCONN, if there is one.
- * Returns whether *r must be logged, which is the case on the 1st, 2nd, 4th, ... occurrence. */
-static bool take_refused(struct gdk_export *x, struct report *r)
+static const char *cure_of(const struct gdk_export *x)
 {
-	struct gdk_watch_word *word = word_of(x);
-	unsigned int times;
-
-	if (!word || !__atomic_load_n(&word->refused, __ATOMIC_RELAXED) ||
-	    !__atomic_exchange_n(&word->refused, 0, __ATOMIC_RELAXED))
-		return false;
-	times = atomic_fetch_add_explicit(&x->watch.refused, 1, memory_order_relaxed) + 1;
-	if (!gdk_is_pow2(times))
-		return false;
-	r->is_error = true;
-	snprintf(r->text, sizeof(r->text),
-		 "QP 0x%x: a wait of a GPU thread ended with -ENOTCONN, because the QP was not "
-		 "connected (state %s now, %u times so far): modify it to RTS "
-		 "(doca_verbs_qp_modify) before a kernel uses it",
-		 x->q.qpn, gdk_qp_state_name(atomic_load(&x->watch.state)), times);
-	return true;
-}
-
-void gdk_watch_report(struct gdk_export *x)
-{
-	struct report r;
-
-	if (take_refused(x, &r))
-		report_log(&r);
-}
-
-/* Counts that doorbells were not served. Returns whether *r must be logged, as above. */
-static bool count_unserved(struct gdk_export *x, unsigned int ms, struct report *r)
-{
-	struct gdk_watch *w = &x->watch;
 	const char *cure = "no service monitors it: " GDK_PROXY_REMEDY;
 
-	w->unserved++;
-	if (!gdk_is_pow2(w->unserved))
-		return false;
 	if (atomic_load_explicit(&x->q.proxy.worker, memory_order_relaxed))
 		cure = "the thread of the service that monitors it does not run: give it a CPU of "
 		       "its own";
-	r->is_error = false;
-	snprintf(r->text, sizeof(r->text),
-		 "QP 0x%x: no CPU thread has rung its doorbells for %u ms (pending up to index "
-		 "%llu, rung up to %llu, %u times so far); %s",
-		 x->q.qpn, ms, (unsigned long long)w->raised, (unsigned long long)w->rung,
-		 w->unserved, cure);
-	return true;
+	return cure;
 }
-
-/* ---- polls ---- */
 
 /* Reads the index up to which the GPU requested doorbells. A reset overwrites a counter in the
  * state block under step_lock. If the lock is taken, the result is the last index. */
@@ -158,6 +100,96 @@ static uint64_t read_raised(struct gdk_export *x)
 	return raised;
 }
 
+static uint64_t read_rung(const struct gdk_export *x)
+{
+	return __atomic_load_n(&x->q.pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
+}
+
+/* Counts a wait that ended because the QP was not connected. Returns whether *r must be logged,
+ * which is the case on the 1st, 2nd, 4th, ... occurrence. The callers of this function and the next
+ * ones hold lock. */
+static bool count_refused(struct gdk_export *x, struct report *r)
+{
+	if (!gdk_is_pow2(++x->watch.refused))
+		return false;
+	r->is_error = true;
+	snprintf(r->text, sizeof(r->text),
+		 "QP 0x%x: a wait of a GPU thread ended with -ENOTCONN, because the QP was not "
+		 "connected (state %s now, %u times so far): modify it to RTS "
+		 "(doca_verbs_qp_modify) before a kernel uses it",
+		 x->q.qpn, gdk_qp_state_name(atomic_load(&x->watch.state)), x->watch.refused);
+	return true;
+}
+
+/* As count_refused(), for a wait that ended at its time limit because the CPU had not rung. */
+static bool count_late(struct gdk_export *x, const char *status, struct report *r)
+{
+	if (!gdk_is_pow2(++x->watch.late))
+		return false;
+	r->is_error = true;
+	snprintf(r->text, sizeof(r->text),
+		 "QP 0x%x: a wait of a GPU thread ended with %s, because the CPU had not rung "
+		 "(doorbells requested up to index %llu, rung up to %llu now, %u times so far); %s",
+		 x->q.qpn, status, (unsigned long long)read_raised(x),
+		 (unsigned long long)read_rung(x), x->watch.late, cure_of(x));
+	return true;
+}
+
+/* Takes what a waiting GPU thread has stored in a gdk_watch_word, if anything. *r: as above. */
+static bool take_ended(struct gdk_export *x, const struct gdk_word *at, struct report *r)
+{
+	struct gdk_watch_word *word = (struct gdk_watch_word *)(void *)at->cpu;
+
+	if (!word || !__atomic_load_n(&word->ended, __ATOMIC_RELAXED))
+		return false;
+	switch (__atomic_exchange_n(&word->ended, 0, __ATOMIC_RELAXED)) {
+	case ENOTCONN:
+		return count_refused(x, r);
+	case EHOSTDOWN:
+		return count_late(x, "-EHOSTDOWN", r);
+	case ETIMEDOUT: /* a service monitors the QP, or the limit was short */
+		return x->q.pub.cpu_proxy && read_rung(x) < read_raised(x) &&
+		       count_late(x, "-ETIMEDOUT", r);
+	default: /* the caller or the NIC ended the QP */
+		return false;
+	}
+}
+
+static bool take_report(struct gdk_export *x, struct report *r)
+{
+	return take_ended(x, &x->watch.word, r) || take_ended(x, &x->watch.rq_word, r);
+}
+
+void gdk_watch_report(struct gdk_export *x)
+{
+	struct report r;
+	bool any;
+
+	pthread_mutex_lock(&lock);
+	any = take_report(x, &r);
+	pthread_mutex_unlock(&lock);
+	if (any)
+		report_log(&r);
+}
+
+/* ---- polls ---- */
+
+/* Counts that doorbells were not served. *r: as above. */
+static bool count_unserved(struct gdk_export *x, unsigned int ms, struct report *r)
+{
+	struct gdk_watch *w = &x->watch;
+
+	if (!gdk_is_pow2(++w->unserved))
+		return false;
+	r->is_error = false;
+	snprintf(r->text, sizeof(r->text),
+		 "QP 0x%x: no CPU thread has rung its doorbells for %u ms (pending up to index "
+		 "%llu, rung up to %llu, %u times so far); %s",
+		 x->q.qpn, ms, (unsigned long long)w->raised, (unsigned long long)w->rung,
+		 w->unserved, cure_of(x));
+	return true;
+}
+
 /* Counts polls instead of time: while a process is stopped, no idle poll is counted. A thread of a
  * service may sleep for grace_ms. Returns whether *r must be logged. */
 static bool poll_doorbells(struct gdk_export *x, struct report *r)
@@ -168,17 +200,15 @@ static bool poll_doorbells(struct gdk_export *x, struct report *r)
 	uint64_t rung;
 
 	w->raised = read_raised(x);
-	rung = __atomic_load_n(&x->q.pub.sq_wqe_pi_last, __ATOMIC_RELAXED);
+	rung = read_rung(x);
 	if (rung >= w->raised || rung != w->rung) {
 		w->rung = rung;
 		w->idle_polls = rung < w->raised;
-		set_hint(x, GDK_HINT_UNSERVED, false);
 		return false;
 	}
 	/* The first idle poll is up to POLL_MS after the CPU should have rung. */
 	if (++w->idle_polls != idle_ms / POLL_MS + 1)
 		return false;
-	set_hint(x, GDK_HINT_UNSERVED, true);
 	return count_unserved(x, idle_ms, r);
 }
 
@@ -199,7 +229,7 @@ static unsigned int poll_all(struct report *reports, bool *again)
 		*again |= needs_polls(x);
 		if (x->q.pub.cpu_proxy && num < REPORTS_MAX && poll_doorbells(x, &reports[num]))
 			num++;
-		if (num < REPORTS_MAX && take_refused(x, &reports[num]))
+		if (num < REPORTS_MAX && take_report(x, &reports[num]))
 			num++;
 	}
 	return num;
@@ -255,9 +285,33 @@ static void after_fork(void)
 	watcher = NULL;
 }
 
-static void prepare_fork(void)
+/* At exit of the program: logs which waits have ended since the last poll. If the library is in a
+ * plugin, this runs when the plugin is unloaded, and the list is empty. */
+static void report_at_exit(void)
+{
+	struct report reports[REPORTS_MAX];
+	struct gdk_export *x;
+	struct timespec until;
+	unsigned int num, i;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec++; /* bounded: a signal handler that calls exit() may have the lock */
+		if (pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
+			return;
+		num = 0;
+		for (x = list; x && num < REPORTS_MAX; x = x->watch.next)
+			num += take_report(x, &reports[num]);
+		pthread_mutex_unlock(&lock);
+		for (i = 0; i < num; i++)
+			report_log(&reports[i]);
+	} while (num == REPORTS_MAX);
+}
+
+static void prepare_process(void)
 {
 	(void)pthread_atfork(NULL, NULL, after_fork);
+	(void)atexit(report_at_exit);
 }
 
 /* Starts the thread with all signals blocked, so that the application's own threads handle them.
@@ -269,7 +323,7 @@ static int watcher_start(struct watcher *w)
 	sigset_t all, old;
 	int err;
 
-	pthread_once(&once, prepare_fork);
+	pthread_once(&once, prepare_process);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->cond, &attr);
@@ -357,24 +411,55 @@ static void unlist(struct gdk_export *x)
 
 /* ---- one queue pair ---- */
 
-uint64_t gdk_watch_addr(const struct gdk_export *x)
+void gdk_watch_bind(const struct gdk_export *x, struct gdk_qp_state *image)
 {
-	return (uintptr_t)x->watch.word.gpu;
+	const struct gdk_word *word = image->flags & GDK_QPF_RECV ? &x->watch.rq_word
+								  : &x->watch.word;
+
+	if (word->gpu)
+		image->watch = (uintptr_t)word->gpu;
+}
+
+/* Stores the state of the QP, and the hints that follow from it. */
+static void store_state(struct gdk_export *x, enum doca_verbs_qp_state state)
+{
+	const bool unconnected = !is_connected(state);
+	struct gdk_watch_word *rq = (struct gdk_watch_word *)(void *)x->watch.rq_word.cpu;
+
+	atomic_store(&x->watch.state, state);
+	pthread_spin_lock(&x->q.proxy.step_lock);
+	x->q.unconnected = unconnected;
+	gdk_store_hint(&x->q);
+	pthread_spin_unlock(&x->q.proxy.step_lock);
+	if (rq) /* Relaxed: see struct gdk_watch_word. */
+		__atomic_store_n(&rq->hint, unconnected ? GDK_HINT_UNCONNECTED : 0,
+				 __ATOMIC_RELAXED);
+}
+
+static bool get_word(const struct gdk_export *x, struct gdk_word *word)
+{
+	if (gdk_word_get(&words, x->q.pub.gpu_dev, x->q.dev, word) != DOCA_SUCCESS)
+		return false;
+	__atomic_store_n(word->cpu, 0, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void put_word(struct gdk_word *word)
+{
+	if (word->page)
+		gdk_word_put(&words, word->page, word->cpu);
+	*word = (struct gdk_word){ NULL, NULL, NULL };
 }
 
 void gdk_watch_open(struct gdk_export *x)
 {
-	const enum doca_verbs_qp_state state = x->q.pub.qp->state;
-
-	atomic_store(&x->watch.state, state);
-	if (gdk_word_get(&words, x->q.pub.gpu_dev, x->q.dev, &x->watch.word) == DOCA_SUCCESS)
-		__atomic_store_n(x->watch.word.cpu, 0, __ATOMIC_RELAXED);
-	else
-		gdk_warn(
-			"QP 0x%x: exported without a word for waiting GPU threads: while it is not "
-			"connected, a wait ends at its time limit only",
-			x->q.qpn);
-	set_hint(x, GDK_HINT_UNCONNECTED, !is_connected(state));
+	if (!get_word(x, &x->watch.word) || (x->rq.cq && !get_word(x, &x->watch.rq_word)))
+		gdk_warn("QP 0x%x: exported without a word for waiting GPU threads: while it is "
+			 "not connected, or the CPU does not ring, a wait ends with -ETIMEDOUT",
+			 x->q.qpn);
+	if (x->watch.word.cpu)
+		x->q.hint = &((struct gdk_watch_word *)(void *)x->watch.word.cpu)->hint;
+	store_state(x, x->q.pub.qp->state);
 }
 
 void gdk_watch_start(struct gdk_export *x)
@@ -387,9 +472,9 @@ void gdk_watch_close(struct gdk_export *x)
 {
 	unlist(x);
 	gdk_watch_report(x);
-	if (x->watch.word.page)
-		gdk_word_put(&words, x->watch.word.page, x->watch.word.cpu);
-	x->watch.word = (struct gdk_word){ NULL, NULL, NULL };
+	x->q.hint = NULL;
+	put_word(&x->watch.word);
+	put_word(&x->watch.rq_word);
 }
 
 /* Sequentially consistent: gdk_watch_state() stores the state and then loads in_use. At least one
@@ -410,11 +495,7 @@ void gdk_watch_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state)
 		return;
 	x = gdk_to_export(qp->exported);
 	gdk_watch_report(x);
-	atomic_store(&x->watch.state, state);
-	set_hint(x, GDK_HINT_UNCONNECTED, !is_connected(state));
-	if (is_connected(state))
-		return;
-	set_hint(x, GDK_HINT_UNSERVED, false);
-	if (atomic_load(&x->watch.in_use))
+	store_state(x, state);
+	if (!is_connected(state) && atomic_load(&x->watch.in_use))
 		enlist(x);
 }

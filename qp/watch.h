@@ -13,20 +13,22 @@
 #include "host/doca_verbs.h"
 
 struct gdk_export;
+struct gdk_qp_state;
 struct doca_verbs_qp_t;
 
 /* Data of the watch for one exported QP. The members from `next` on are protected by the lock of
  * the list. */
 struct gdk_watch {
-	struct gdk_word word; /* the QP's gdk_watch_word */
-	atomic_int state;     /* enum doca_verbs_qp_state after the last transition */
-	atomic_uint refused;  /* number of reports that a wait ended with -ENOTCONN */
-	atomic_bool in_use;   /* the caller has the device struct */
+	struct gdk_word word, rq_word; /* the gdk_watch_word of send queue and receive queue */
+	atomic_int state;	       /* enum doca_verbs_qp_state after the last transition */
+	atomic_bool in_use;	       /* the caller has the device struct */
 	struct gdk_export *next;
 	unsigned int listed;	 /* number of the list that contains it; 0: none */
 	uint64_t raised, rung;	 /* indices of the last poll: raised by the GPU, rung by the CPU */
 	unsigned int idle_polls; /* polls since the CPU rang last, while doorbells were pending */
 	unsigned int unserved;	 /* number of times that doorbells were not served */
+	unsigned int refused;	 /* number of waits that ended because the QP was not connected */
+	unsigned int late;	 /* number of waits that ended because the CPU had not rung */
 };
 
 /* At export: allocates the word. The caller holds qp->lock. Never fails: without a word, only
@@ -38,14 +40,15 @@ void gdk_watch_start(struct gdk_export *x);
 /* At un-export, before the strategy is detached, and after a failed export: ends the watch. The
  * caller holds qp->lock. */
 void gdk_watch_close(struct gdk_export *x);
-/* GPU address of the QP's gdk_watch_word; 0: none. */
-uint64_t gdk_watch_addr(const struct gdk_export *x);
+/* Sets the address of the gdk_watch_word in the image of the state block of a queue. */
+void gdk_watch_bind(const struct gdk_export *x, struct gdk_qp_state *image);
 /* The caller gets the device struct: GPU threads may use the QP from now on. Begins the watch if
  * the QP is not connected. */
 void gdk_watch_use(struct gdk_export *x);
 /* A transition has succeeded. The caller holds qp->lock. */
 void gdk_watch_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state);
-/* Logs it if a wait of a GPU thread ended with -ENOTCONN since the last report. */
+/* Logs it if a wait of a GPU thread has ended the QP since the last report, because the QP was not
+ * connected or the CPU had not rung. */
 void gdk_watch_report(struct gdk_export *x);
 
 #endif

@@ -30,6 +30,8 @@ $(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c))
 $(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
+# The tests of the watch drive its clock.
+$(B)/tests/test_watch $(B)/tests/test_watch_connect: ALL_LIBS += -Wl,--wrap=pthread_cond_timedwait
 # Tests of the SDK's interface.
 DOCA_TESTS := $(filter $(B)/tests/test_doca_%,$(TESTS))
 $(call TEST_OBJS,unit/test_doca_% thread/doca_%): INC += $(INC_DOCA)

@@ -280,7 +280,6 @@ static void start_queue(struct queue *q)
 	dev->sq_db = q->page;
 	gdk_qp_state_format(q->st, q->depth, q->recv ? cfg->flags | GDK_QPF_RECV : cfg->flags);
 	gdk_qp_state_bind(q->st, dev);
-	q->st->watch = 0;
 	start_memory(q, first ? sc->done : 0, first ? (int)sc->left : 0);
 	if (q->recv)
 		start_recv(q);

@@ -409,7 +409,7 @@ static bool refuses_waits(const struct doca_gpu_verbs_qp_hl *hl)
 		(const void *)gdk_to_export(hl->qp_gverbs)->watch.word.cpu;
 
 	cr_assert(word);
-	return word->hints & GDK_HINT_UNCONNECTED;
+	return word->hint == GDK_HINT_UNCONNECTED;
 }
 
 Test(sdk_mode, waits_are_refused_until_the_sdk_connected_the_qp)

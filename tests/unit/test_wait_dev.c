@@ -288,7 +288,7 @@ static void at_time(void)
 	if (rig.st && clock_ns >= mapped_ns && mapped_ns)
 		rig.st->watch = (uintptr_t)&word;
 	if (changed_ns && clock_ns >= changed_ns)
-		word.hints = 0;
+		word.hint = 0;
 	if (index_ns && clock_ns >= index_ns)
 		own_index = 7;
 	note_doorbells();
@@ -296,12 +296,12 @@ static void at_time(void)
 }
 
 /* Before 900 us any read of the word is one of address 16. */
-static void watched_open(uint32_t hints, uint64_t limit_ns)
+static void watched_open(uint32_t hint, uint64_t limit_ns)
 {
 	rig_init(&rig, DEPTH, RIG_DB, 0);
 	rig.st->watch = 16;
 	rig.st->wait_limit_ns = limit_ns;
-	word = (struct gdk_watch_word){ .hints = hints };
+	word = (struct gdk_watch_word){ .hint = hint };
 	mapped_ns = 900000;
 	changed_ns = 0;
 	clock_ns = 1;
@@ -330,10 +330,10 @@ Test(wait_dev, unconnected_wait_ends_after_a_millisecond)
 			cr_expect_eq(watched_wait(way), -ENOTCONN);
 			cr_expect_geq(clock_ns, GDK_CHECK_NS);
 			cr_expect_leq(clock_ns, FIRST_CHECK + 130 * 1000);
-			cr_expect_eq(word.refused, 1);
-			word.refused = 0; /* by the host, which has reported it */
+			cr_expect_eq(word.ended, ENOTCONN);
+			word.ended = 0; /* by the host, which has reported it */
 			cr_expect_eq(watched_wait(way), -ENOTCONN, "the status must be sticky");
-			cr_expect_eq(word.refused, 0, "reported twice");
+			cr_expect_eq(word.ended, 0, "reported twice");
 			rig_fini(&rig);
 		}
 }
@@ -345,20 +345,44 @@ Test(wait_dev, wait_continues_if_the_qp_is_connected_in_time)
 		changed_ns = 950000;
 		cr_expect_eq(watched_wait(way), -ETIMEDOUT);
 		cr_expect_geq(clock_ns, LIMIT_NS);
-		cr_expect_eq(word.refused, 0);
+		cr_expect_eq(word.ended, ETIMEDOUT);
 		rig_fini(&rig);
 	}
 }
 
-Test(wait_dev, unserved_wait_keeps_its_limit)
+/* Waits for slot 0 while doorbells up to `rung` are requested. Returns the status. */
+static int unserved_wait(int way, uint64_t rung, uint32_t hint, uint64_t limit_ns)
 {
+	int err;
+
+	watched_open(hint, limit_ns);
+	rig.st->rung = rung;
+	err = watched_wait(way);
+	cr_expect_geq(clock_ns, limit_ns);
+	cr_expect_leq(clock_ns, limit_ns + 2 * turn_ns + 1);
+	cr_expect_eq(word.ended, (uint32_t)-err);
+	rig_fini(&rig);
+	return err;
+}
+
+Test(wait_dev, unserved_wait_ends_at_its_limit)
+{
+	const uint64_t limit_ns = GDK_UNSERVED_NS, far = 1ull << 30;
+
+	turn_ns = 100000;
 	for (int way = 0; way < WAYS; way++) {
-		watched_open(GDK_HINT_UNSERVED, LIMIT_NS);
-		cr_expect_eq(watched_wait(way), -EHOSTDOWN);
-		cr_expect_geq(clock_ns, LIMIT_NS);
-		cr_expect_leq(clock_ns, LIMIT_NS + 2 * turn_ns + 1);
-		rig_fini(&rig);
+		cr_expect_eq(unserved_wait(way, 1, GDK_HINT_RUNG(0), limit_ns), -EHOSTDOWN);
+		cr_expect_eq(unserved_wait(way, 1, GDK_HINT_RUNG(1), limit_ns), -ETIMEDOUT);
+		cr_expect_eq(unserved_wait(way, 1, 0, limit_ns), -ETIMEDOUT);
+		cr_expect_eq(unserved_wait(way, 1, GDK_HINT_RUNG(2), limit_ns), -ETIMEDOUT,
+			     "rung between the two loads");
+		cr_expect_eq(unserved_wait(way, 1, GDK_HINT_RUNG(0), limit_ns - 1), -ETIMEDOUT,
+			     "a short wait");
+		/* The hint has the index modulo 2^30. */
+		cr_expect_eq(unserved_wait(way, far, GDK_HINT_RUNG(far - 1), limit_ns), -EHOSTDOWN);
+		cr_expect_eq(unserved_wait(way, far, GDK_HINT_RUNG(far), limit_ns), -ETIMEDOUT);
 	}
+	turn_ns = 1000;
 }
 
 Test(wait_dev, limit_below_a_millisecond_is_kept)
@@ -379,9 +403,10 @@ Test(wait_dev, wait_for_does_not_end_the_qp)
 	watched_open(GDK_HINT_UNCONNECTED, LIMIT_NS);
 	cr_expect_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), -ENOTCONN);
 	cr_expect_eq(gdk_qp_status(&rig.qp), 0);
-	word.hints = 0;
+	word.hint = 0;
 	cr_expect_eq(gdk_wait_for(&rig.qp, 0, RIG_GPU, LIMIT_NS), -ETIMEDOUT);
 	cr_expect_eq(gdk_qp_status(&rig.qp), 0);
+	cr_expect_eq(word.ended, 0);
 	rig_fini(&rig);
 }
 

@@ -5,6 +5,10 @@
 
 #define GPU_NO_REG "8a:00.0" /* GPU 0 of the stand-in */
 #define UNSERVED   "no CPU thread has rung its doorbells"
+#define LATE	   ", because the CPU had not rung"
+#define NO_SERVICE "no service monitors it: call doca_gpu_verbs_create_service"
+#define BUSY	   "the thread of the service that monitors it does not run"
+#define IDLE_POLLS 6 /* polls until doorbells that no CPU thread rings are logged */
 
 TestSuite(watch, .timeout = 60);
 
@@ -15,36 +19,73 @@ static void open_unserved(void)
 {
 	e2e_pair_open(&p, E2E_PROXY, 16, 4096);
 	e2e_proxy_end(&p.tx);
+	watch_polls(1);
 }
 
-Test(watch, unserved_doorbells_are_reported_and_end_a_wait_with_ehostdown)
+/* Lets the thread poll n times. Returns what it logged. */
+static const char *log_of_polls(unsigned int n)
+{
+	capture_begin();
+	watch_polls(n);
+	return capture_end();
+}
+
+Test(watch, unserved_doorbells_are_reported)
 {
 	doca_gpu_dev_verbs_ticket_t t;
-	struct gdk_qp_counters c;
-	uint64_t start, took;
 	const char *log;
 	char name[24];
-	int err;
 
 	open_unserved();
 	snprintf(name, sizeof(name), "QP 0x%x: ", p.tx.qpn);
-	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), 950 * MS), DOCA_SUCCESS);
 	put(&t);
 	put(&t);
-	capture_begin();
-	start = e2e_now_ns();
-	err = gdk_wait(p.tx.dev, t, E2E_MODE);
-	took = e2e_now_ns() - start;
-	log = capture_end();
-	cr_expect_eq(err, -EHOSTDOWN, "status %d", err);
-	cr_expect_eq(gdk_wait(p.tx.dev, 0, E2E_MODE), -EHOSTDOWN, "the status must be sticky");
-	cr_expect_geq(took, 949 * MS, "the wait must take its whole limit");
-	cr_expect_eq(times(log, UNSERVED), 1, "log within a second: %s", log);
+	log = log_of_polls(IDLE_POLLS - 1);
+	cr_expect_eq(times(log, UNSERVED), 0, "too early: %s", log);
+	log = log_of_polls(1);
+	cr_expect_eq(times(log, UNSERVED), 1, "log: %s", log);
 	cr_expect(strstr(log, name) && strstr(log, "pending up to index 2, rung up to 0") &&
-			  strstr(log, "no service monitors it: call doca_gpu_verbs_create_service"),
+			  strstr(log, NO_SERVICE),
+		  "log: %s", log);
+	log = log_of_polls(2 * IDLE_POLLS);
+	cr_expect_eq(times(log, UNSERVED), 0, "logged again: %s", log);
+	e2e_pair_close(&p);
+}
+
+/* The thread does not poll before the wait has ended. */
+Test(watch, an_unserved_wait_ends_with_ehostdown_even_if_the_thread_is_late)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	struct gdk_qp_counters c;
+	const char *log;
+
+	open_unserved();
+	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), GDK_UNSERVED_NS), DOCA_SUCCESS);
+	put(&t);
+	put(&t);
+	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), -EHOSTDOWN);
+	cr_expect_eq(gdk_wait(p.tx.dev, 0, E2E_MODE), -EHOSTDOWN, "the status must be sticky");
+	log = log_of_polls(1);
+	cr_expect_eq(times(log, "ended with -EHOSTDOWN" LATE), 1, "log: %s", log);
+	cr_expect(strstr(log, "requested up to index 2, rung up to 0 now") &&
+			  strstr(log, NO_SERVICE),
 		  "log: %s", log);
 	cr_assert_eq(gdk_verbs_qp_get_counters(gverbs(), &c), DOCA_SUCCESS);
 	cr_expect_eq(c.status, -EHOSTDOWN);
+	e2e_pair_close(&p);
+}
+
+/* A program may call progress only between waits. */
+Test(watch, a_short_wait_on_an_unserved_qp_times_out)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+
+	open_unserved();
+	put(&t);
+	watch_polls(2 * IDLE_POLLS);
+	cr_expect_eq(gdk_wait_for(p.tx.dev, t, E2E_MODE, MS), -ETIMEDOUT);
+	cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(gverbs(), NULL), DOCA_SUCCESS);
+	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 	e2e_pair_close(&p);
 }
 
@@ -57,7 +98,7 @@ Test(watch, a_doorbell_that_is_served_late_completes)
 	capture_begin();
 	for (unsigned int i = 0; i < 3; i++) {
 		put(&t);
-		nap_ms(800);
+		watch_polls(IDLE_POLLS);
 		cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(gverbs(), NULL), DOCA_SUCCESS);
 		cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 	}
@@ -67,30 +108,33 @@ Test(watch, a_doorbell_that_is_served_late_completes)
 	e2e_pair_close(&p);
 }
 
-/* A wait that ends after the CPU has rung again ends with -ETIMEDOUT as before. */
+/* A wait that ends after the CPU has rung again ends with -ETIMEDOUT. */
 Test(watch, a_served_queue_pair_still_times_out)
 {
 	doca_gpu_dev_verbs_ticket_t t;
+	const char *log;
 
 	open_unserved();
 	put(&t);
-	nap_ms(800);
+	watch_polls(IDLE_POLLS);
 	cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(gverbs(), NULL), DOCA_SUCCESS);
-	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), 400 * MS), DOCA_SUCCESS);
+	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), GDK_UNSERVED_NS), DOCA_SUCCESS);
 	cr_expect_eq(gdk_wait(p.tx.dev, t + 1, E2E_MODE), -ETIMEDOUT);
+	log = log_of_polls(1);
+	cr_expect_eq(times(log, LATE), 0, "log: %s", log);
 	e2e_pair_close(&p);
 }
 
 Test(watch, calls_of_progress_keep_it_silent)
 {
 	doca_gpu_dev_verbs_ticket_t t;
-	uint64_t end;
 	const char *log;
 
 	open_unserved();
 	capture_begin();
-	for (end = e2e_now_ns() + 1500 * MS; e2e_now_ns() < end; nap_ms(50)) {
+	for (unsigned int i = 0; i < 3; i++) {
 		put(&t);
+		watch_polls(IDLE_POLLS - 1);
 		cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(gverbs(), NULL), DOCA_SUCCESS);
 		cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 	}
@@ -110,7 +154,8 @@ static struct gdk_db_qp *open_monitored(struct gdk_service_attr attr,
 	return gdk_to_db_qp(gverbs());
 }
 
-/* Here step_lock keeps the service's thread from ringing. */
+/* Here, and in the next tests, step_lock keeps the service's thread from ringing. The thread may
+ * sleep for a millisecond, which is one more poll. */
 Test(watch, a_stuck_service_thread_is_reported)
 {
 	doca_gpu_verbs_service_t service;
@@ -123,15 +168,53 @@ Test(watch, a_stuck_service_thread_is_reported)
 	put(&t);
 	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 	pthread_spin_lock(&x->proxy.step_lock);
+	watch_polls(1);
 	put(&t);
-	nap_ms(1000);
+	watch_polls(IDLE_POLLS + 1);
 	pthread_spin_unlock(&x->proxy.step_lock);
 	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 	log = capture_end();
 	cr_expect_eq(times(log, UNSERVED), 1, "log: %s", log);
-	cr_expect(strstr(log, "the thread of the service that monitors it does not run"), "log: %s",
-		  log);
+	cr_expect(strstr(log, BUSY), "log: %s", log);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	e2e_pair_close(&p);
+}
+
+/* The status does not claim that no service monitors the QP, and the log names the thread. */
+Test(watch, a_wait_for_a_busy_service_times_out)
+{
+	doca_gpu_verbs_service_t service;
+	doca_gpu_dev_verbs_ticket_t t;
+	struct gdk_db_qp *x;
+	const char *log;
+
+	x = open_monitored((struct gdk_service_attr){ 0 }, &service);
+	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), GDK_UNSERVED_NS), DOCA_SUCCESS);
+	pthread_spin_lock(&x->proxy.step_lock);
+	put(&t);
+	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), -ETIMEDOUT);
+	log = log_of_polls(1);
+	cr_expect_eq(times(log, "ended with -ETIMEDOUT" LATE), 1, "log: %s", log);
+	cr_expect(strstr(log, BUSY), "log: %s", log);
+	pthread_spin_unlock(&x->proxy.step_lock);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	e2e_pair_close(&p);
+}
+
+/* From the end of the service on, no thread serves the QP. */
+Test(watch, a_wait_after_the_end_of_the_service_ends_with_ehostdown)
+{
+	doca_gpu_verbs_service_t service;
+	doca_gpu_dev_verbs_ticket_t t;
+
+	(void)open_monitored((struct gdk_service_attr){ 0 }, &service);
+	put(&t);
+	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
+	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
+	cr_expect_eq(gdk_wait_for(p.tx.dev, t + 1, E2E_MODE, GDK_UNSERVED_NS), -ETIMEDOUT,
+		     "nothing is pending");
+	put(&t);
+	cr_expect_eq(gdk_wait_for(p.tx.dev, t, E2E_MODE, GDK_UNSERVED_NS), -EHOSTDOWN);
 	e2e_pair_close(&p);
 }
 
@@ -147,11 +230,13 @@ Test(watch, a_service_that_sleeps_is_not_reported)
 	capture_begin();
 	pthread_spin_lock(&x->proxy.step_lock); /* the thread sleeps until it is unlocked */
 	put(&t);
-	nap_ms(1200);
-	pthread_spin_unlock(&x->proxy.step_lock);
-	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
+	watch_polls(IDLE_POLLS + 14);
 	log = capture_end();
 	cr_expect_eq(times(log, UNSERVED), 0, "log: %s", log);
+	log = log_of_polls(1);
+	cr_expect_eq(times(log, UNSERVED), 1, "after its longest sleep: %s", log);
+	pthread_spin_unlock(&x->proxy.step_lock);
+	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), 0);
 	cr_assert_eq(doca_gpu_verbs_destroy_service(service), DOCA_SUCCESS);
 	e2e_pair_close(&p);
 }
@@ -167,11 +252,12 @@ Test(watch, unserved_dbrecs_of_no_dbr_emulation_are_reported)
 
 	e2e_open(&nic);
 	hl = create(&nic, EMULATED);
+	watch_polls(0);
 	cr_assert_eq(doca_verbs_qp_get_qpn(hl->qp, &qpn), DOCA_SUCCESS);
 	snprintf(text, sizeof(text), "QP 0x%x: " UNSERVED, qpn);
 	capture_begin();
 	__atomic_store_n(&hl->qp_gverbs->qp_cpu->gdk_state->rung, 3, __ATOMIC_RELEASE);
-	nap_ms(1000);
+	watch_polls(IDLE_POLLS);
 	log = capture_end();
 	cr_expect_eq(times(log, text), 1, "log: %s", log);
 	cr_expect(strstr(log, "pending up to index 3, rung up to 0"), "log: %s", log);

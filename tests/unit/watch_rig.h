@@ -7,6 +7,9 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -21,13 +24,6 @@
 
 static struct e2e_pair p;
 
-static inline void nap_ms(long ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
 static inline unsigned int times(const char *log, const char *what)
 {
 	unsigned int n = 0;
@@ -37,6 +33,61 @@ static inline unsigned int times(const char *log, const char *what)
 		n++;
 	}
 	return n;
+}
+
+/*
+ * The clock of the watch: its thread polls only when watch_polls() lets it. The program is linked
+ * with --wrap=pthread_cond_timedwait. All members are protected by the lock that the thread passes.
+ */
+static struct {
+	_Atomic(pthread_mutex_t *) lock; /* NULL: the thread has not waited yet */
+	pthread_cond_t *cond;		 /* wakes the thread */
+	pthread_cond_t waits_now;	 /* signalled when the thread waits for its next poll */
+	bool waits, due;		 /* the thread waits; its wait must time out */
+} watch_clock = { .waits_now = PTHREAD_COND_INITIALIZER };
+
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+				  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+				  const struct timespec *until);
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+				  const struct timespec *until)
+{
+	struct timespec now;
+	bool due;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (until->tv_sec > now.tv_sec + 10) /* CLOCK_REALTIME: a thread of the software NIC */
+		return __real_pthread_cond_timedwait(cond, lock, until);
+	watch_clock.cond = cond;
+	watch_clock.waits = true;
+	atomic_store(&watch_clock.lock, lock);
+	pthread_cond_broadcast(&watch_clock.waits_now);
+	pthread_cond_wait(cond, lock);
+	due = watch_clock.due;
+	watch_clock.due = watch_clock.waits = false;
+	return due ? ETIMEDOUT : 0;
+}
+
+/* Makes the thread poll n times. On return it has logged what it found. n 0: waits for its first
+ * poll. */
+static inline void watch_polls(unsigned int n)
+{
+	pthread_mutex_t *lock;
+
+	while (!(lock = atomic_load(&watch_clock.lock)))
+		sched_yield();
+	pthread_mutex_lock(lock);
+	for (;; n--) {
+		while (!watch_clock.waits || watch_clock.due)
+			pthread_cond_wait(&watch_clock.waits_now, lock);
+		if (!n)
+			break;
+		watch_clock.due = true;
+		pthread_cond_signal(watch_clock.cond);
+	}
+	pthread_mutex_unlock(lock);
 }
 
 /* Number of threads of this process that watch queue pairs. */
