@@ -46,13 +46,17 @@ $(filter $(B)/tests/test_eth_send%,$(ENGINE_TESTS)): WRAPPED = sn_eth_transmit s
 $(addprefix $(B)/tests/test_eth_,wire wire6 peers pause pause_peer packet): WRAPPED = sn_eth_receive sn_eth_wants sn_eth_sq_due
 $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc.c)
 # api_args.py generates, from the headers, a call for each argument of each public function.
-API_ARGS := $(B)/obj/tests/lib/api_args.inc
-$(API_ARGS): tests/lib/api_args.py $(HDR_host)
+API_ARGS := $(B)/obj/tests/lib/api_args.inc $(B)/obj/tests/lib/doca_api_args.inc
+HDR_doca_host := $(filter-out %_dev.h %_shape.h,$(filter %.h,$(HDR_doca))) $(wildcard qp/doca/include/doca_dev.h)
+$(B)/obj/tests/lib/api_args.inc: $(HDR_host)
+$(B)/obj/tests/lib/doca_api_args.inc: API_KIND := --sdk
+$(B)/obj/tests/lib/doca_api_args.inc: $(HDR_doca_host)
+$(API_ARGS): tests/lib/api_args.py
 	$(call say,GEN)
 	@mkdir -p $(@D)
-	$(Q)python3 $< $(HDR_host) > $@
-$(B)/obj/tests/unit/test_api_args.o: $(API_ARGS)
-$(B)/obj/tests/unit/test_api_args.o: CFLAGS_ALL += -I$(dir $(API_ARGS))
+	$(Q)python3 $< $(API_KIND) $(filter %.h,$^) > $@
+$(B)/obj/tests/unit/test_api_args.o $(B)/obj/tests/unit/test_doca_api_args.o: $(API_ARGS)
+$(B)/obj/tests/unit/test_api_args.o $(B)/obj/tests/unit/test_doca_api_args.o: CFLAGS_ALL += -I$(dir $(firstword $(API_ARGS)))
 
 # ---- programs of threads, hardware comparison, soak, benchmarks ----
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)

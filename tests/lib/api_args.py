@@ -9,7 +9,10 @@ for an enum, and those in the table BAD for a number. A function without a comme
 without an entry in BAD or a type without a valid value is an error, so that a new function
 cannot stay without a test.
 
-usage: api_args.py HOST_HEADERS...
+With --sdk, for the headers of the SDK's interface, an opaque object that is not in GOOD is zeroed
+memory: the functions check all arguments before they use one.
+
+usage: api_args.py [--sdk] HOST_HEADERS...
 """
 import re
 import sys
@@ -138,9 +141,65 @@ BAD = {
     "gdk_dump_wqe.slots": [],
     "gdk_verbs_create_qp*_hl.flags": ["4", "0x80000001"],
 }
+SDK_GOOD = {
+    "struct doca_dev *": "g.dev",
+    "struct doca_gpu *": "g.gpu",
+    "struct doca_verbs_gid": "g.gid",
+    "union doca_data": "g.data",
+    "struct doca_verbs_context *": "g.context",
+    "FILE *": "stderr",
+}
+SDK_GOOD_ARG = {
+    "doca_verbs_bridge_verbs_context_create.flags": "0",
+    "doca_eth_rxq_*.type": "DOCA_ETH_RXQ_TYPE_CYCLIC",
+}
+SDK_NULLABLE = {
+    "doca_flow_pipe_cfg_set_match.match*": "takes it back",
+    "doca_flow_pipe_create.fwd_miss": "none",
+    "doca_flow_pipe_basic_add_entry.(match|actions|monitor|fwd|usr_ctx)": "none, or the pipe's",
+    "doca_flow_pipe_control_add_entry.(match*|condition|actions*|action_descs|monitor|usr_ctx)":
+        "none",
+    "gdk_eth_txq_get_nic_handler.reasons": "need not be known",
+    "gdk_dma_get_engine.max_bytes": "need not be known",
+    "doca_buf_dec_refcount.refcount": "need not be known",
+    "doca_mmap_create_from_export.user_data": "not used",
+    "doca_rdma_set_connection_state_callbacks.*_cb": "none",
+    "doca_gpu_verbs_export_qp.(gpu_qp_umem_dev_ptr|cq_rq)": "the umem knows it; not exported",
+    "doca_verbs_*_attr_set_external_*.external_*": "takes it back",
+    "doca_verbs_qp_init_attr_set_(pd|send_cq|receive_cq).(pd|send_cq|receive_cq)": "takes it back",
+    "doca_rdma_(addr_create|connect_to_addr|connection_accept).*": "they are not supported",
+    "doca_devinfo_rep_create_list.filter": "representors are not supported",
+}
+SDK_BAD = {
+    "doca_eth_rxq_*.max_burst_size": ["0"],
+    "doca_eth_txq_create.max_burst_size": ["0", "32769"],
+    "*.max_packet_size": ["0", "16385"],
+    "*.enable_l[34]_chksum_offload": ["2"],
+    "doca_eth_rxq_estimate_packet_buf_size.max_(packet|burst)_size": ["0"],
+    "doca_flow_port_cfg_set_port_id.port_id": [],
+    "*.num_elem*": ["0"],
+    "*.elem_size": ["0"],
+    "*.element_size": ["0"],
+    "*.external_datapath_en": ["0", "2"],
+    "*.nr_counters": [],
+    "*.num_items": ["0"],
+    "gdk_dma_set_queue_size.requests": ["0"],
+    "doca_dma_task_memcpy_set_conf.num_tasks": ["0"],
+    "doca_gpu_dmabuf_fd.size": ["0"],
+    "doca_u*_create.size": ["0"],
+    "*.max_num_connections": ["0"],
+    "*.level": ["1"],
+    "*": [],  # every number is in range, or it depends on the object: other tests
+}
+# Names of arguments in the log, if they are not those of the header.
+SDK_LOGGED_AS = {
+    "doca_verbs_(cq|qp|qp_init)_attr_create.*": "verbs_{}",
+    "doca_verbs_qp_(destroy|modify).verbs_qp": "qp",
+    "doca_buf_inventory_buf_get_by_data.data": "addr",
+}
 NUMBER = re.compile(r"(u?int\d*(_t)?|unsigned int|size_t)$")
 TEXT = {"doca_error_get_name", "doca_error_get_descr", "gdk_handler_name", "gdk_event_text",
-        "gdk_syndrome_text", "gdk_syndrome_cause"}
+        "gdk_syndrome_text", "gdk_syndrome_cause", "gdk_dma_engine_text"}
 
 
 def look_up(table, fn, arg):
@@ -152,14 +211,19 @@ def look_up(table, fn, arg):
 
 
 def prototypes(path):
+    """Yields return type, name, name of the symbol, which the log has, and arguments."""
     text = re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
     text = re.sub(r"#ifdef __cplusplus\n(.*?)(?:#else\n(.*?))?#endif",
                   lambda m: m.group(2) or "", text, flags=re.S)
+    # of two versions of the SDK, the newer one
+    text = re.sub(r"#ifndef GDK_DOCA_FLOW_3_2\n(.*?)#else\n.*?#endif", r"\1", text, flags=re.S)
     text = re.sub(r"^#.*(?:\\\n.*)*$", "", text, flags=re.M)
-    for m in re.finditer(r"([A-Za-z_][\w\s*]*?)\b((?:doca|gdk)_\w+)\s*\(([^()]*)\)\s*;", text):
-        args = [re.match(r"(.*?)(\w+)$", " ".join(a.split())).groups()
-                for a in m.group(3).split(",")]
-        yield " ".join(m.group(1).split()), m.group(2), [(t.strip(), n) for t, n in args]
+    for m in re.finditer(r"([A-Za-z_][\w\s*]*?)\b((?:doca|gdk)_\w+)\s*\(([^()]*)\)"
+                         r"\s*(?:GDK_DOCA_NAME\((\w+)\)\s*)?;", text):
+        args = [re.match(r"(.*?)(\w+)$", re.sub(r"(\w+)\[\]", r"*\1", " ".join(a.split()))).groups()
+                for a in m.group(3).split(",") if a.strip() != "void"]
+        yield (" ".join(m.group(1).split()), m.group(2), m.group(4) or m.group(2),
+               [(t.strip(), n) for t, n in args])
 
 
 def good(fn, kind, name):
@@ -167,18 +231,22 @@ def good(fn, kind, name):
     found = look_up(GOOD_ARG, fn, name) or GOOD.get(plain)
     if found:
         return found
+    if kind.endswith("_cb_t"):
+        return f"({kind})(void *)g.object"
+    if sdk and re.fullmatch(r"struct (doca|gdk|ibv)_\w+ \*", plain):
+        return "(void *)g.object"
     if plain.endswith("*"):
-        return "(void *)g.out"
+        return "(void *)api_out"
     if NUMBER.match(plain) or plain.startswith("enum ") or plain == "doca_error_t":
         return "1"
     sys.exit(f"api_args.py: {fn}: no valid value of type {kind} is known for {name}")
 
 
 def wrong(fn, kind, name):
-    if kind.endswith("*") or kind == "doca_gpu_verbs_service_t":
+    if kind.endswith(("*", "_cb_t")) or kind == "doca_gpu_verbs_service_t":
         return [] if look_up(NULLABLE, fn, name) else ["NULL"]
     if kind.startswith("enum ") or kind == "doca_error_t":
-        return ["-1", "99"]
+        return [] if look_up(NULLABLE, fn, name) else ["-1", "99"]
     if not NUMBER.match(kind):
         return []
     values = look_up(BAD, fn, name)
@@ -207,7 +275,8 @@ def calls(result, fn, args):
         for bad in wrong(fn, kind, name):
             value = f"({kind})({bad})" if bad != "NULL" else bad
             given = [good(fn, k, n) if i != j else value for j, (k, n) in enumerate(args)]
-            yield f'\t{judge}("{name}", "{printed(kind, bad)}", {fn}({", ".join(given)}));'
+            logged = (look_up(LOGGED_AS, fn, name) or "{}").format(name)
+            yield f'\t{judge}("{logged}", "{printed(kind, bad)}", {fn}({", ".join(given)}));'
 
 
 def undocumented(path):
@@ -220,15 +289,21 @@ def undocumented(path):
                 yield m.group(1)
 
 
+sdk = sys.argv[1] == "--sdk"
+LOGGED_AS = {}
+if sdk:
+    GOOD = {"void *": "g.page", "char *": "g.text", "bool": "true", **SDK_GOOD}
+    GOOD_ARG = SDK_GOOD_ARG
+    NULLABLE, BAD, LOGGED_AS = SDK_NULLABLE, {**BAD, **SDK_BAD}, SDK_LOGGED_AS
 names = []
-for header in sys.argv[1:]:
+for header in sys.argv[1 + sdk:]:
     bare = list(undocumented(header))
     if bare:
         sys.exit(f"api_args.py: {header}: no comment above: {' '.join(bare)}")
-    for ret, function, arguments in prototypes(header):
+    for ret, function, symbol, arguments in prototypes(header):
         print(f"static void wrong_{function}(void)\n{{")
-        print(f"\tstatic const char fn[] = \"{function}\";\n")
+        print(f"\tstatic const char fn[] = \"{symbol}\";\n")
         print("\t(void)fn;\n" + "\n".join(calls(ret, function, arguments)) + "\n}")
         names.append(function)
-print("static const struct wrong {\n\tconst char *name;\n\tvoid (*calls)(void);\n} wrongs[] = {")
+print("static const struct wrong wrongs[] = {")
 print("\n".join(f'\t{{ "{n}", wrong_{n} }},' for n in names) + "\n};")

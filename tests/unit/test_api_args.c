@@ -6,16 +6,16 @@
  * write a result, and must log; every line that it logs must name the wrong
  * argument and contain its value. lib/api_args.py generates the calls from the headers.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/capture.h"
 #include "../lib/nic.h"
 #include "../standin/sdk_rig.h"
 #include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
+
+#include "api_args_rig.h"
 
 static struct {
 	struct nic nic;
@@ -39,12 +39,10 @@ static struct {
 	struct doca_verbs_gid gid;
 	uint64_t *db_reg;
 	char text[256];
-	uint64_t out[256]; /* buffer for results; a refused call must not change it */
 	char page[8192] __attribute__((aligned(4096)));
 } g;
 
-static bool generated; /* the running calls are those of api_args.py */
-static bool in_sdk;    /* use the objects of the DOCA SDK stand-in */
+static bool in_sdk; /* use the objects of the DOCA SDK stand-in */
 
 #define MUST(call) cr_assert_eq(call, DOCA_SUCCESS, "%s", #call)
 
@@ -105,7 +103,7 @@ static void close_all(void)
 
 static void open_in_sdk(void)
 {
-	in_sdk = true;
+	in_sdk = api_null_only = true;
 	sdk_begin("sdk");
 	open_all();
 }
@@ -113,131 +111,16 @@ static void open_in_sdk(void)
 TestSuite(api_args, .init = open_all, .fini = close_all);
 TestSuite(api_args_sdk, .init = open_in_sdk, .fini = close_all);
 
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-static bool has_word(const char *line, size_t len, const char *word)
-{
-	size_t at, n = strlen(word);
-
-	for (at = 0; at + n <= len; at++)
-		if (!strncmp(line + at, word, n) && (!at || !is_word(line[at - 1])) &&
-		    (at + n == len || !is_word(line[at + n])))
-			return true;
-	return false;
-}
-
-/* Returns true if the log line contains the value that a call passed: NULL, or a number in decimal
- * or hexadecimal notation. */
-static bool has_value(const char *line, size_t len, const char *value)
-{
-	const unsigned long long n = strtoull(value, NULL, 0);
-	char hex[32], hex32[32];
-
-	snprintf(hex, sizeof(hex), "0x%llx", n);
-	snprintf(hex32, sizeof(hex32), "0x%x", (unsigned int)n); /* of a negative int */
-	return has_word(line, len, value) || has_word(line, len, hex) ||
-	       (*value == '-' && has_word(line, len, hex32)) || (!n && has_word(line, len, "NULL"));
-}
-
-static void begin(void)
-{
-	memset(g.out, 0xa5, sizeof(g.out));
-	capture_begin();
-}
-
-/* Every line must name the argument; one must also have the value and, for a generated call, the
- * function. */
-static void check_log(const char *fn, const char *name, const char *value)
-{
-	const char *line = capture_end(), *const log = line, *end;
-	bool complete = false;
-	size_t i, len;
-
-	cr_expect(*line, "%s with %s %s: nothing logged", fn, name, value);
-	cr_expect(!strstr(log, "does not hold"), "%s with %s %s: the log has an expression: %s", fn,
-		  name, value, log);
-	for (; *line; line = end + (*end == '\n')) {
-		end = strchrnul(line, '\n');
-		len = (size_t)(end - line);
-		cr_expect(has_word(line, len, name),
-			  "%s with %s %s: the log does not name the argument: %.*s", fn, name,
-			  value, (int)len, line);
-		complete = complete ||
-			   ((!generated || has_word(line, len, fn)) && has_value(line, len, value));
-	}
-	cr_expect(complete, "%s with %s %s: no line has function and value: %s", fn, name, value,
-		  log);
-	for (i = 0; i < sizeof(g.out) / sizeof(g.out[0]); i++)
-		if (g.out[i] != 0xa5a5a5a5a5a5a5a5)
-			break;
-	cr_expect_eq(i, sizeof(g.out) / sizeof(g.out[0]), "%s with %s %s: a result was written", fn,
-		     name, value);
-}
-
-/* In SDK mode, the library checks only for NULL; the SDK checks all other values. */
-static bool is_for_sdk(const char *value)
-{
-	return in_sdk && strcmp(value, "NULL");
-}
-
-#define REFUSES(name, value, call) \
-	do { \
-		doca_error_t err_; \
-\
-		if (is_for_sdk(value)) \
-			break; \
-		begin(); \
-		err_ = call; \
-		check_log(fn, name, value); \
-		cr_expect_neq(err_, DOCA_SUCCESS, "%s with %s %s succeeded", fn, name, value); \
-	} while (0)
-#define DOES_NOTHING(name, value, call) \
-	do { \
-		begin(); \
-		call; \
-		check_log(fn, name, value); \
-	} while (0)
-/* For functions that return a value and no error code: it must be 0. */
-#define IS_ZERO(name, value, call) \
-	do { \
-		__typeof__(call) got_, zero_; \
-\
-		memset(&zero_, 0, sizeof(zero_)); \
-		begin(); \
-		got_ = call; \
-		check_log(fn, name, value); \
-		cr_expect_eq(memcmp(&got_, &zero_, sizeof(got_)), 0, "%s with %s %s is not zero", \
-			     fn, name, value); \
-	} while (0)
-/* For functions that return a name: that of an unknown value must not be empty. */
-#define HAS_TEXT(name, value, call) cr_expect(*call, "%s with %s %s: empty text", fn, name, value)
-
 #include "api_args.inc"
-
-static void call_all(void)
-{
-	size_t i;
-
-	generated = true;
-	for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-		/* if the call crashes, the last line names the function */
-		printf("%s\n", wrongs[i].name);
-		fflush(stdout);
-		wrongs[i].calls();
-	}
-}
 
 Test(api_args, every_wrong_argument_is_refused_and_named_in_the_log)
 {
-	call_all();
+	api_call(wrongs, sizeof(wrongs) / sizeof(wrongs[0]), true);
 }
 
 Test(api_args_sdk, every_null_argument_is_refused_and_named_in_the_log)
 {
-	call_all();
+	api_call(wrongs, sizeof(wrongs) / sizeof(wrongs[0]), true);
 }
 
 static const char *number(long long value)
@@ -301,10 +184,10 @@ Test(api_args, wrong_arguments_of_groups_lists_and_services_are_refused)
 
 	g.hl_attr.nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
 	REFUSES("nic_handler", "GPU_SM_BF",
-		doca_gpu_verbs_create_qp_group_hl(&g.hl_attr, (void *)g.out));
-	REFUSES("qp_list", "NULL", doca_gpu_verbs_qp_flat_list_create_hl(none, 3, (void *)g.out));
-	REFUSES("qp_list", "0", doca_gpu_verbs_qp_flat_list_create_hl(&g.bare, 1, (void *)g.out));
-	REFUSES("threads", "17", gdk_verbs_service_create(&attr, (void *)g.out));
+		doca_gpu_verbs_create_qp_group_hl(&g.hl_attr, (void *)api_out));
+	REFUSES("qp_list", "NULL", doca_gpu_verbs_qp_flat_list_create_hl(none, 3, (void *)api_out));
+	REFUSES("qp_list", "0", doca_gpu_verbs_qp_flat_list_create_hl(&g.bare, 1, (void *)api_out));
+	REFUSES("threads", "17", gdk_verbs_service_create(&attr, (void *)api_out));
 }
 
 /* ---- values that setters accept and the create functions refuse ---- */

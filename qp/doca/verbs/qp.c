@@ -76,6 +76,7 @@ doca_error_t gdk_doca_qp_create(struct doca_verbs_context *verbs_context,
 
 	GDK_CHECK_PTR(verbs_context);
 	GDK_CHECK_PTR(qp_init_attr);
+	GDK_CHECK_PTR(verbs_qp);
 	err = check_contexts(verbs_context, qp_init_attr);
 	if (err != DOCA_SUCCESS)
 		return err;
