@@ -343,7 +343,7 @@ GDK_FN int gdk_eth_poll(struct doca_gpu_eth_txq *txq, uint32_t n, int last, int 
 		if (err != EBUSY)
 			break;
 	}
-	if (!n || err == EBUSY)
+	if (err == EBUSY)
 		return 0;
 	if (!err && gdk_any_cas64(&marks->taken, from, from + n, GDK_SCOPE_GPU) == from)
 		*done = n;
