@@ -3,7 +3,7 @@
 /*
  * Each firmware command that the start of an Ethernet queue sends is refused once. The start fails,
  * the log names the command with its status, no object leaks, and the next start succeeds.
- * test_refused.c has the commands of other objects.
+ * test_refused.c has the commands of other objects. Also, each allocation of the creation fails.
  */
 #include "../lib/nicfail.h"
 #include "eth_queue_rig.h"
@@ -101,5 +101,27 @@ Test(doca_eth_refused, a_query_of_counters)
 	cr_expect(strstr(capture_end(), "QUERY_Q_COUNTER"));
 	cr_expect_eq(gdk_eth_rxq_get_counters(q.rxq, &counters), DOCA_SUCCESS);
 	rig_end_rxq(&q);
+	rig_close_dev(&q);
+}
+
+static doca_error_t create_and_destroy(void)
+{
+	struct doca_eth_rxq *rxq;
+	struct doca_eth_txq *txq;
+	doca_error_t err = doca_eth_rxq_create(q.dev, 64, SLOT, &rxq);
+
+	if (err)
+		return err;
+	err = doca_eth_txq_create(q.dev, 64, &txq);
+	if (!err)
+		cr_expect_eq(doca_eth_txq_destroy(txq), DOCA_SUCCESS);
+	cr_expect_eq(doca_eth_rxq_destroy(rxq), DOCA_SUCCESS);
+	return err;
+}
+
+Test(doca_eth_refused, creation_without_memory)
+{
+	rig_open_dev(&q);
+	rig_faults(create_and_destroy, 2, 0);
 	rig_close_dev(&q);
 }

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 
+#include "../../qp/flow/steer.h"
 #include "../lib/flowcall.h"
 #include "steer_rig.h"
 
@@ -393,4 +394,24 @@ Test(doca_steer, rules_need_a_capability)
 		gdk_eth_steer(dev, &m, rxq, 1, 0, 0, &rule));
 	net_raw(true);
 	cr_expect_eq(atomic_load(&rxqs[0].rules), 0);
+}
+
+/* A rule that differs from another in one bit of value or mask is not the same. */
+Test(doca_steer, same_matches_are_equal_in_every_field)
+{
+	const size_t last = offsetof(struct gdk_eth_fields, fragment);
+	struct gdk_eth_match a, b;
+	size_t at;
+
+	memset(&a, 0x55, sizeof(a));
+	b = a;
+	for (at = 0; at <= last; at++) {
+		cr_assert(gdk_match_same(&a, &b));
+		((uint8_t *)&b.value)[at] ^= 1;
+		cr_expect(!gdk_match_same(&a, &b), "byte %zu of the value", at);
+		b = a;
+		((uint8_t *)&b.mask)[at] ^= 1;
+		cr_expect(!gdk_match_same(&a, &b), "byte %zu of the mask", at);
+		b = a;
+	}
 }
