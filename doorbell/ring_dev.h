@@ -177,7 +177,8 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
  * Rings the doorbell for all slots below `to`. If `again` is 1, repeats the last doorbell, whose
  * index is `to`, and does not store the DBREC. The WQEs have been written, and the caller holds the
  * token (token_dev.h) or is in exclusive use. Posts in exclusive use do not call this function;
- * they ring by gdk_own_end(). flags: `flags` of the state block.
+ * they ring by gdk_own_end(). flags: `flags` of the state block. lanes: 1 in exclusive use, where
+ * several lanes may wait and ring at the same time (gdk_own_ring()); `rung` must not go back then.
  * Order: the WQEs; a fence; `rung`; the DBREC; a fence; the register.
  *   - `rung` comes after the WQEs, because a CPU thread may poll it and then store the DBREC itself
  *     (GDK_QPF_RUNG_READ).
@@ -185,10 +186,10 @@ GDK_FN void gdk_reg_store(const struct gdk_db *db, gdk_handler_t handler)
  *     WQE from `rung`. That thread has an acquire fence between its loads of the CQE and of `rung`,
  *     with which the fence before the register pairs.
  */
-GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t flags)
+GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t flags, int lanes)
 {
 	const gdk_handler_t handler = (gdk_handler_t)gdk_ldc32(&st->handler);
-	const uint64_t doorbells = gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
+	const uint64_t doorbells = lanes ? 0 : gdk_ld64(&st->doorbells, GDK_SCOPE_GPU);
 	const struct gdk_db db = gdk_db_of(st, to);
 
 	if (again && (!gdk_has_dbrec(handler) || !to))
@@ -197,7 +198,11 @@ GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t f
 	 * counter. */
 	gdk_nic_fence(flags);
 	if (!again) {
-		gdk_st64x2(&st->rung, to, doorbells + !gdk_is_proxy(handler), GDK_SCOPE_GPU);
+		if (lanes)
+			gdk_red_max64(&st->rung, to, GDK_SCOPE_GPU);
+		else
+			gdk_st64x2(&st->rung, to, doorbells + !gdk_is_proxy(handler),
+				   GDK_SCOPE_GPU);
 		if (gdk_has_dbrec(handler))
 			gdk_dbrec_store(&db);
 	}
@@ -206,9 +211,10 @@ GDK_FN void gdk_ring(struct gdk_qp_state *st, uint64_t to, int again, uint32_t f
 	if (flags & GDK_QPF_BLUEFLAME)
 		gdk_bf_settle();
 	gdk_reg_store(&db, handler);
-	/* Atomic additions, because in exclusive use several lanes may wait, and repeat the
-	 * doorbell at the same time. */
-	if (again) {
+	if (lanes) { /* adding 0 takes less code than a branch */
+		gdk_red_add64(&st->doorbells, !gdk_is_proxy(handler), GDK_SCOPE_GPU);
+		gdk_red_add64(&st->bare_rings, again != 0, GDK_SCOPE_GPU);
+	} else if (again) {
 		gdk_red_inc64(&st->doorbells, GDK_SCOPE_GPU);
 		gdk_red_inc64(&st->bare_rings, GDK_SCOPE_GPU);
 	}

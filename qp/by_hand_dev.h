@@ -173,7 +173,7 @@ GDK_FN int gdk_bf_begin(struct gdk_qp_state *st, uint64_t pi)
 		/* Exclusive use has no fence between DBREC and register. So the NIC may have
 		 * received the last store of the register before the DBREC was visible. That
 		 * doorbell is therefore repeated. */
-		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags));
+		gdk_ring(st, rung, 1, gdk_ldc32(&st->flags), 0);
 	}
 	if (rung + 1 != pi || gdk_ldc32(&st->handler) != (uint32_t)GDK_BF || gdk_state_status(st) ||
 	    gdk_scan_ready(st, depth, rung) != pi) {

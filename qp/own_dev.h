@@ -111,7 +111,19 @@ GDK_FN uint64_t gdk_own_ring(struct gdk_qp_state *st, uint64_t r, uint64_t pi, u
 		return r;
 	if (gdk_debug_refuses(st, r, e))
 		return r;
-	gdk_ring(st, e, (how & GDK_RING_AGAIN) != 0, flags);
+	GDK_LOOP
+	do {
+		gdk_ring(st, e, (how & GDK_RING_AGAIN) != 0, flags, 1);
+		if (how & (GDK_RING_AGAIN | GDK_RING_ALL))
+			break;
+		/* The caller waits. Meanwhile another lane may have rung for slots above e, and
+		 * our DBREC or counter may have replaced its higher one. The fence orders ours
+		 * before the load of `rung`. Pairs with the other lane's fence, which orders `rung`
+		 * before its DBREC or counter. */
+		gdk_fence_sc(GDK_SCOPE_GPU);
+		r = e;
+		e = gdk_ld64(&st->rung, GDK_SCOPE_GPU);
+	} while (e > r);
 	return e;
 }
 

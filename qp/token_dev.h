@@ -230,7 +230,7 @@ GDK_FN void gdk_serve(struct gdk_qp_state *st, uint64_t at)
 		gdk_fence_acq(GDK_SCOPE_GPU);
 		if (rings < GDK_RINGS && (again || gdk_ld64(&st->wanted, GDK_SCOPE_GPU) > r) &&
 		    !gdk_state_ended(st) && !gdk_debug_refuses(st, r, e)) {
-			gdk_ring(st, e, again, flags);
+			gdk_ring(st, e, again, flags, 0);
 			rings += 1 + (uint32_t)(e - r) / GDK_RING_SLOTS;
 			r = e;
 			again = 0;

@@ -114,6 +114,15 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 	return 0;
 }
 
+/* Returns 0 if the WQE index of a CQE must not be used. The entry of a collapsed CQ has the CQE of
+ * a WQE below `done` until the next one arrives. Otherwise the index is at most one ring, 32768
+ * slots, below `done`; or `rung` was older than the CQE, and the index is 65536 too low. Nothing
+ * orders `rung` before the DBREC, and a NIC may execute a WQE as soon as it reads the DBREC. */
+GDK_FN int gdk_index_fits(uint64_t index, uint64_t done, int collapsed)
+{
+	return index + (collapsed ? 0 : 32768u) >= done;
+}
+
 /* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
  * the end of its WQE. done: the value of `completed` before this call. The end of that WQE is
  * computed from the counter of the CQE, `rung`, and the number of slots in the WQE. Then
@@ -136,12 +145,12 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (gdk_ld64(&st->completed, GDK_SCOPE_GPU) != done)
 		return 0;
+	if (!gdk_index_fits(index, done, collapsed))
+		return EBUSY;
 	if (gdk_cqe_is_error(&t)) {
 		gdk_note_error(st, index, at);
 		return -EIO;
 	}
-	if (collapsed && end <= done)
-		return EBUSY;
 	gdk_raise_completed(st, collapsed ? 0 : at + 1, end);
 	return 0;
 }
@@ -198,6 +207,28 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	return gdk_fold(st, done, at);
 }
 
+/* As gdk_raise_completed(), for exclusive use. Atomic, because other lanes may wait at the same time:
+ * a store could replace the higher index of another lane. */
+GDK_FN void gdk_own_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t done)
+{
+	gdk_red_max64(&st->cqe_ci, ci, GDK_SCOPE_CTA);
+	gdk_red_max64(&st->completed, done, GDK_SCOPE_CTA);
+}
+
+/* Exclusive use: polls as gdk_cqe_poll(). If uneven is not 0, computes *index, the index of the
+ * CQE's WQE, from `rung`, which was loaded before the CQE. If another lane has posted this WQE
+ * since then, `rung` is too old (gdk_index_fits()), and the caller polls again. */
+GDK_FN int gdk_own_poll(struct gdk_qp_state *st, uint64_t at, uint32_t uneven, uint32_t collapsed,
+			uint64_t rung, struct gdk_cqe_tail *t, uint64_t *index)
+{
+	if (!gdk_cqe_poll(st, at, collapsed != 0, t))
+		return 0;
+	gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
+	return !uneven ||
+	       (gdk_counter_extend(rung, t->counter, index) &&
+		gdk_index_fits(*index, gdk_ld64(&st->completed, GDK_SCOPE_THREAD), collapsed != 0));
+}
+
 /* Exclusive use: polls whether a slot is complete. Returns 1 if it is; 0 if it is not, or if
  * gdk_own_slow() must find out. It is inlined into the caller's kernel. */
 GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
@@ -225,8 +256,7 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
 		word = gdk_ld32(tail, GDK_SCOPE_SYS);
 		if (word >> 28 < GDK_CQE_OPCODE_ERR && (word >> 24 & 1) == owner) {
 			gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
-			gdk_st64(&st->cqe_ci, at + 1, own);
-			gdk_st64(&st->completed, slot + 1, own);
+			gdk_own_completed(st, at + 1, slot + 1);
 			gdk_plain_raise(plain_at, slot + 1, depth);
 			return 1;
 		}
@@ -241,8 +271,8 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
  * CQEs have arrived. GDK_WAIT_ONCE polls once instead of waiting.
  * Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait failed. A
  * wait that fails ends the QP, except with GDK_WAIT_KEEP.
- * No other thread posts (other lanes may wait, too), so only the accesses of the NIC and the host
- * must be ordered. Values are loaded again in each turn of the loop, not kept in GPU registers,
+ * No other thread posts, except another lane of the same warp or block (other lanes may wait, too),
+ * so only the accesses of the NIC and the host must be ordered. Values are loaded again in each turn of the loop, not kept in GPU registers,
  * because every kernel that posts must also reserve the registers of this function.
  */
 GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,
@@ -295,29 +325,20 @@ GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behi
 		if (done >= to - behind)
 			return 0;
 		index = end - 1;
-		if ((uneven || rung > index) && gdk_cqe_poll(st, at, collapsed != 0, &t) &&
-		    (!uneven || gdk_counter_extend(rung, t.counter, &index))) {
-			gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
+		if ((uneven || rung > index) &&
+		    gdk_own_poll(st, at, uneven, collapsed, rung, &t, &index)) {
 			if (gdk_cqe_is_error(&t)) {
 				gdk_note_error(st, index, at);
 				err = -EIO;
 				break;
 			}
 			end = index + (uneven ? gdk_wqe_slots(st, index) : 1);
-			done = gdk_ld64(&st->completed, GDK_SCOPE_THREAD);
-			/* Another lane that waits may have raised `completed` above this WQE
-			 * already. `cqe_ci` is stored even then, so that the next turn polls the
-			 * next CQE; but not for a collapsed CQ, which has only one entry. */
-			if (end > done || !collapsed) {
-				gdk_st64(&st->cqe_ci, at + 1, GDK_SCOPE_THREAD);
-				done = end > done ? end : done;
-				gdk_st64(&st->completed, done, GDK_SCOPE_THREAD);
-				gdk_plain_raise(gdk_ld64(&st->plain_at, GDK_SCOPE_THREAD), done,
-						gdk_ldc32(&st->depth));
-				if (!uneven)
-					return 0;
-				continue;
-			}
+			gdk_own_completed(st, at + 1, end);
+			gdk_plain_raise(gdk_ld64(&st->plain_at, GDK_SCOPE_THREAD), end,
+					gdk_ldc32(&st->depth));
+			if (!uneven)
+				return 0;
+			continue;
 		}
 		if (how & GDK_WAIT_ONCE) {
 			if (how & GDK_POLLED || !gdk_poll_repeats(st, rung))
@@ -490,36 +511,22 @@ GDK_FN int gdk_poll_ticket(struct doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_
 }
 
 /* Called after CQE `index` was found: raises cqe_ci of the device CQ, from which programs learn the
- * next index. ci: in exclusive use the value of cqe_ci, loaded before the poll to save time. */
-GDK_FN void gdk_cq_polled(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, uint64_t ci,
-			  gdk_mode_t mode)
+ * next index. */
+GDK_FN void gdk_cq_polled(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
-	uint64_t *at = (uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci);
-
-	if (mode != GDK_EXCLUSIVE)
-		gdk_red_max64(at, index + 1, gdk_mode_scope(mode));
-	else if (ci <= index)
-		gdk_st64(at, index + 1, GDK_SCOPE_THREAD);
-}
-
-/* Returns cqe_ci of the device CQ for gdk_cq_polled(), which needs it in exclusive use only. */
-GDK_FN uint64_t gdk_cq_ci(const struct doca_gpu_dev_verbs_cq *cq, gdk_mode_t mode)
-{
-	if (mode != GDK_EXCLUSIVE)
-		return 0;
-	return gdk_ld64((const uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci), GDK_SCOPE_THREAD);
+	gdk_red_max64((uint64_t *)(uintptr_t)GDK_CQ_AT(cq, cqe_ci), index + 1,
+		      gdk_mode_scope(mode));
 }
 
 /* Polls once for CQE `index`, counted from export or reset; on a collapsed CQ, for WQE `index`.
  * Returns 0, EBUSY, or the status that ended the QP. */
 GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
-	const uint64_t ci = gdk_cq_ci(cq, mode);
 	int err = gdk_slow(gdk_state_of_cq(cq), index + 1, 0,
 			   GDK_WAIT | GDK_WAIT_ONCE | GDK_WAIT_CQES, mode);
 
 	if (!err)
-		gdk_cq_polled(cq, index, ci, mode);
+		gdk_cq_polled(cq, index, mode);
 	return err;
 }
 
@@ -527,13 +534,12 @@ GDK_FN int gdk_poll_one_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, 
 GDK_FN int gdk_poll_cq_at(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, gdk_mode_t mode)
 {
 	struct gdk_qp_state *st = gdk_state_of_cq(cq);
-	const uint64_t ci = gdk_cq_ci(cq, mode);
 	int err = 0;
 
 	if (mode != GDK_EXCLUSIVE || !gdk_own_quick(st, index))
 		err = gdk_slow(st, index + 1, GDK_QP_LIMIT, GDK_WAIT | GDK_WAIT_CQES, mode);
 	if (!err)
-		gdk_cq_polled(cq, index, ci, mode);
+		gdk_cq_polled(cq, index, mode);
 	return err;
 }
 
@@ -555,11 +561,10 @@ GDK_FN int gdk_poll_cq(struct doca_gpu_dev_verbs_cq *cq, uint32_t count, gdk_mod
 GDK_FN int gdk_poll_collapsed_at(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, gdk_mode_t mode)
 {
 	struct doca_gpu_dev_verbs_cq *cq = gdk_qp_cq(qp);
-	const uint64_t ci = gdk_cq_ci(cq, mode);
 	int err = gdk_slow(gdk_state_of_qp(qp), index + 1, GDK_QP_LIMIT, GDK_WAIT, mode);
 
 	if (!err)
-		gdk_cq_polled(cq, index, ci, mode);
+		gdk_cq_polled(cq, index, mode);
 	return err;
 }
 

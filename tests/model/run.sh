@@ -120,7 +120,7 @@ wrong=$(sed 's/ *| */|/g' <<'END'
 recv | the dump is posted before the wait | s/err = gdk_wait(rq,.*/err = gdk_recv_dump(qp, daddr, mcst, mode), mcst = 0; &/
 recv | a submit does not wait for rung | s/polls == GDK_DBREC_POLLS/1/
 recv | no dump | s/return gdk_recv_dump(qp, daddr, mcst, mode);/return 0;/
-recv | a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0, 0, GDK_RING . GDK_WANT)/(gdk_ring(st, pi, 0, 0), 0)/
+recv | a submit does not wait for slots before it | s/gdk_shared_slow(st, pi, 0, 0, GDK_RING . GDK_WANT)/(gdk_ring(st, pi, 0, 0, 0), 0)/
 srq | an old rung is taken for the new one | s/return gdk_is_ready(st, depth, idx).*/return idx;/
 srq | a slot is posted again for the wrong lap | s/? idx : idx + depth/? idx + depth : idx/
 srq | slots behind the slot are forgotten | s/end > idx ? end : idx + 1/idx + 1/

@@ -42,6 +42,7 @@ struct rig {
 	/* index of the first WQE that fails; it and all later ones get an error CQE */
 	uint64_t fail_at;
 	int failed, faults, rings;
+	int lanes_ring; /* 1: several lanes ring at once, and a DBREC may follow its doorbell */
 	/* called for each executed WQE; NULL: none */
 	void (*exec)(struct rig *r, uint64_t slot, const struct doca_gpu_dev_verbs_wqe *wqe);
 	void *arg;
@@ -175,7 +176,7 @@ static inline void rig_take(struct rig *r, unsigned int offset)
 		rig_fault(r, "wrong QPN in a doorbell at PI", r->pi);
 	if (step > 0)
 		r->pi += (uint16_t)step;
-	if (r->handler == RIG_NO_DBR)
+	if (r->handler == RIG_NO_DBR || r->lanes_ring)
 		return;
 	if ((int16_t)(be32toh(__atomic_load_n(&r->dbrec[1], __ATOMIC_ACQUIRE)) - pi) < 0)
 		rig_fault(r, "doorbell register written before the DBREC, PI", r->pi);

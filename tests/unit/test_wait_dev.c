@@ -53,6 +53,27 @@ Test(wait_dev, exclusive_wait_continues_at_a_cqe_that_is_behind)
 	}
 }
 
+/* A NIC that is busy executes a WQE as soon as it reads the DBREC, and nothing orders `rung` before
+ * the DBREC. So the CQE of slot 1 may be visible before `rung`. Its index is then 65536 too low. */
+Test(wait_dev, cqe_that_is_newer_than_rung)
+{
+	const uint64_t base = 1 << 17;
+
+	begin(RIG_DB);
+	rig.st->uneven = 1; /* slot 0 generates no CQE */
+	rig.st->completed = base;
+	rig.st->rung = base + 1;
+	rig_cqe(&rig, base + 1, DOCA_GPUNETIO_IB_MLX5_CQE_REQ);
+	cr_expect_eq(gdk_poll_ticket(&rig.qp, base, RIG_GPU), EBUSY);
+	cr_expect_eq(rig.st->cqe_ci, 0);
+	cr_expect_eq(gdk_poll_ticket(&rig.qp, base, RIG_EXCL), EBUSY);
+	cr_expect_eq(rig.st->cqe_ci, 0);
+	rig.st->rung = base + 2;
+	cr_expect_eq(gdk_poll_ticket(&rig.qp, base, RIG_GPU), 0);
+	cr_expect_eq(rig.st->completed, base + 2);
+	rig_fini(&rig);
+}
+
 /* Three laps posted without any poll, by a caller that learns of completions by other means. */
 Test(wait_dev, wait_after_laps_that_no_thread_polled)
 {
