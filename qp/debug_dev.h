@@ -279,8 +279,36 @@ GDK_SLOW_FN int gdk_debug_above(struct gdk_qp_state *st, uint64_t pi)
 	return -EINVAL;
 }
 
+/* Called by each lane of an operation in WARP scope. Returns 0 for a whole warp. Otherwise the
+ * slots of the missing lanes would be published unwritten: ends the QP, rank 0 prints a line, and
+ * the result is the status that ended the QP. */
+GDK_SLOW_FN int gdk_debug_partial(struct gdk_qp_state *st)
+{
+	const uint32_t lanes = gdk_popc32(gdk_ballot(1));
+	char buf[GDK_TEXT_MAX];
+	struct gdk_text t;
+
+	if (lanes == gdk_warp_size())
+		return 0;
+	if (gdk_lane() == 0) {
+		gdk_text_start(&t, buf, sizeof(buf));
+		gdk_text_field(&t, "gdaki: QP ", gdk_bswap32(gdk_ldc32(&st->qpn8_be)) >> 8);
+		gdk_text_count(&t, ": operation in WARP scope by ", lanes);
+		gdk_text_count(&t, " lanes, expected ", gdk_warp_size());
+		gdk_text_add(&t, "; not posted\n");
+		GDK_DEBUG_PRINT(buf);
+	}
+	return gdk_state_end(st, -EINVAL);
+}
+
 #else
 #define GDK_CHECKS_WQES 0
+
+GDK_FN int gdk_debug_partial(struct gdk_qp_state *st)
+{
+	(void)st;
+	return 0;
+}
 
 GDK_FN int gdk_debug_refuses(struct gdk_qp_state *st, uint64_t from, uint64_t to)
 {

@@ -26,9 +26,8 @@
  *   the token is left, or slots after  serves it (token_dev.h)
  *   the group are published
  *
- * Memory accesses cost more instructions in a function that is called than in code that is inlined
- * into the caller's kernel. So common cases are short and inlined, and all the rest is in few
- * functions.
+ * Memory accesses take fewer instructions in inlined code than in a called function. So common
+ * cases are short and inlined, and all the rest is in few functions.
  *
  * Costs on an H200 (tests/bench/post.sh): a fence 250 ns, an atomic operation or a load from the
  * second-level cache 150 to 250 ns, everything else together 100 ns. So an exclusive post has one
@@ -565,6 +564,8 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 	p->total = size * slots + extra;
 	if (how.exec != GDK_THREAD)
 		gdk_post_sync(p, how);
+	if (how.exec == GDK_WARP_SCOPE && gdk_debug_partial(p->st))
+		return gdk_state_status(p->st);
 	if (p->rank == 0) {
 		if (how.mode != GDK_EXCLUSIVE)
 			base = gdk_shared_reserve(qp, p, p->total, scope, how.opt);
@@ -582,9 +583,8 @@ GDK_FN int gdk_post_begin(struct doca_gpu_dev_verbs_qp *qp, struct gdk_post *p, 
 
 /* Called by all threads of the group after they have written their slots. After the first barrier,
  * rank 0 executes a fence and rings the doorbell; the fence is cumulative, so it also orders the
- * WQEs that the other threads wrote before the barrier. The second barrier lets the lanes converge
- * again. Without it, lanes that do not ring the doorbell would run ahead, and under contention
- * later groups would have fewer lanes. */
+ * WQEs that the other threads wrote before the barrier. The second barrier makes the lanes converge
+ * again; otherwise, later groups would have fewer lanes under contention. */
 GDK_FN void gdk_post_end(const struct gdk_post *p, struct gdk_how how)
 {
 	gdk_post_sync(p, how);

@@ -6,7 +6,7 @@
  * futex for the last one. When a meeting is over it does not change any more, so the lanes read its
  * result without the mutex: if all lanes that wake up needed it, they would wait for each other. A
  * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other thread is a
- * warp of one lane and a block of one thread.
+ * whole warp, of one lane, and a block of one thread.
  *
  * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
  * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
@@ -265,15 +265,15 @@ GDK_SLOW_FN uint64_t gdk_host_result(const struct gdk_host_meeting *m, uint64_t 
 	return bits;
 }
 
+/* As on a GPU, a warp counts 32 lanes even if the last warp of the block has fewer threads. */
 GDK_FN uint32_t gdk_host_warp_size(void)
 {
-	return gdk_host_self.warp ? gdk_host_self.warp->size : 1;
+	return gdk_host_self.warp ? GDK_HOST_LANES : 1;
 }
 
-/* All lanes that the warp had at the start. */
 GDK_FN uint32_t gdk_host_warp_mask(void)
 {
-	return UINT32_MAX >> (GDK_HOST_LANES - gdk_host_warp_size());
+	return gdk_host_self.warp ? UINT32_MAX : 1;
 }
 
 GDK_FN uint32_t gdk_host_block_size(void)

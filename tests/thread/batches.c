@@ -115,14 +115,17 @@ static int post(struct job *j, uint32_t round, uint64_t *ticket)
 {
 	const uint32_t seq = round * PARTS, mix = j->rank * 7 + round;
 	const uint32_t code_opt = round % 3 ? GDK_OPT_SKIP_DB : 0;
+	/* WARP scope needs a whole warp. */
+	const uint32_t whole = j->rank < THREADS / 32 * 32;
+	const gdk_exec_t warp = whole ? GDK_WARP_SCOPE : RIG_THREAD;
 
 	switch (round % 6) {
 	case 0:
 		return batch(j, seq, 1, 1, GDK_BLOCK_SCOPE, code_opt, ticket);
 	case 1:
-		return batch(j, seq, 2, 1, GDK_WARP_SCOPE, code_opt, ticket);
+		return batch(j, seq, 2, whole, warp, code_opt, ticket);
 	case 2:
-		return batch(j, seq, 1, 0, GDK_WARP_SCOPE, 0, ticket);
+		return batch(j, seq, 1, 0, warp, 0, ticket);
 	case 3:
 		return mix % 2 ? by_hand(j, seq, code_opt, ticket)
 			       : batch(j, seq, 1, 0, RIG_THREAD, code_opt, ticket);

@@ -41,7 +41,7 @@ static void whole_warp(uint32_t round)
 	const uint32_t rank = gdk_block_rank(), warp = rank / 32, lane = gdk_lane();
 	const uint32_t all = lanes_of(warp), from = round % gdk_popc32(all);
 
-	CHECK(lane == rank % 32 && gdk_warp_size() == gdk_popc32(all));
+	CHECK(lane == rank % 32 && gdk_warp_size() == 32 && gdk_warp_mask() == UINT32_MAX);
 	CHECK(gdk_ballot(lane % 3 == 0) == (0x49249249u & all));
 	CHECK(gdk_shfl64(rank * 1000ull + round, from) == (warp * 32 + from) * 1000ull + round);
 	CHECK(gdk_match64(all, lane % 2) == (all & (lane % 2 ? 0xaaaaaaaau : 0x55555555u)));
