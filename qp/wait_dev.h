@@ -207,8 +207,8 @@ GDK_FN int gdk_look(struct gdk_qp_state *st, uint64_t need, uint64_t done, uint3
 	return gdk_fold(st, done, at);
 }
 
-/* As gdk_raise_completed(), for exclusive use. Atomic, because other lanes may wait at the same time:
- * a store could replace the higher index of another lane. */
+/* As gdk_raise_completed(), for exclusive use. Atomic, because other lanes may wait at the same
+ * time: a store could replace the higher index of another lane. */
 GDK_FN void gdk_own_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t done)
 {
 	gdk_red_max64(&st->cqe_ci, ci, GDK_SCOPE_CTA);
@@ -271,8 +271,8 @@ GDK_FN int gdk_own_quick(struct gdk_qp_state *st, uint64_t slot)
  * CQEs have arrived. GDK_WAIT_ONCE polls once instead of waiting.
  * Returns 0; EBUSY (GDK_WAIT_ONCE only); the status that ended the QP; or why the wait failed. A
  * wait that fails ends the QP, except with GDK_WAIT_KEEP.
- * No other thread posts, except another lane of the same warp or block (other lanes may wait, too),
- * so only the accesses of the NIC and the host must be ordered. Values are loaded again in each turn of the loop, not kept in GPU registers,
+ * Other lanes may wait or post at the same time. Otherwise only accesses of the NIC and the host
+ * must be ordered. Values are loaded again in each turn of the loop, not kept in GPU registers,
  * because every kernel that posts must also reserve the registers of this function.
  */
 GDK_SLOW_FN int gdk_own_slow(struct gdk_qp_state *st, uint64_t to, uint32_t behind,

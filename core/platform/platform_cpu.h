@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The functions of platform.h for a CPU: C11 atomics through compiler builtins. With
- * GDK_WARP=1 (the default) each thread is a whole warp and a block of its own; with 32 the warps of
- * platform_warp.h are used, and only then can a test see an operation by a part of a warp. platform_cuda.h has the same functions for CUDA.
+ * GDK_WARP=1 (the default) each thread is a whole warp and a block of its own. With 32 the warps of
+ * platform_warp.h are used; only then can a test see an operation by a part of a warp.
+ * platform_cuda.h has the same functions for CUDA.
  */
 #ifndef GDK_PLATFORM_CPU_H
 #define GDK_PLATFORM_CPU_H

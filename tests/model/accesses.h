@@ -141,11 +141,6 @@ static void nic(struct queue *q, view v, uint64_t e)
 			fail("the NIC may read a WQE before its store");
 }
 
-static uint64_t index_of(uint32_t be)
-{
-	return gdk_bswap32(be) & 0xffff;
-}
-
 static view announced(int loc)
 {
 	return last_message(&m, loc)->with[nic_scope()];
@@ -157,7 +152,7 @@ static void nic_rung(struct queue *q, uint64_t e)
 {
 	const view v = announced(q->at + REG);
 	const int late = gdk_has_dbrec(cfg->handler) &&
-			 index_of((uint32_t)oldest(&m, v, q->at + DBREC)) < e;
+			 index_of(q, oldest(&m, v, q->at + DBREC)) < e;
 
 	q->rings += cfg->handler != GDK_PROXY;
 	if (cfg->handler == GDK_PROXY && e < q->last)
@@ -175,6 +170,15 @@ static void nic_rung(struct queue *q, uint64_t e)
 	q->last = e;
 }
 
+/* The DBREC of a send queue was stored. A busy NIC may use it without another doorbell, or not. */
+static void nic_finds(struct queue *q, uint64_t e)
+{
+	nic(q, announced(q->at + DBREC), e);
+	if (any(4) == 0 && e > q->last && !failure) {
+		m.cur[NIC] = join(m.cur[NIC], announced(q->at + DBREC));
+		q->last = e;
+	}
+}
 /* The DBREC of a receive queue was stored: the NIC uses the receives below e from now on. */
 static void nic_offered(struct queue *q, uint64_t e)
 {
@@ -399,12 +403,14 @@ void weak_store(void *p, uint64_t v, size_t bytes, int order, int scope)
 	if (what == DBREC || what == REG)
 		check_dump(q);
 	if (what == DBREC && q->recv)
-		nic_offered(q, index_of((uint32_t)v));
-	else if (what == DBREC ||
-		 (what == RUNG && cfg->flags & GDK_QPF_RUNG_READ && !threads[self].own))
-		nic(q, announced(loc), what == RUNG ? v : index_of((uint32_t)v));
+		nic_offered(q, index_of(q, v));
+	else if (what == DBREC)
+		nic_finds(q, index_of(q, v));
+	else if (what == RUNG && cfg->flags & GDK_QPF_RUNG_READ && !threads[self].own)
+		nic(q, announced(loc), v);
 	if (what == REG)
-		nic_rung(q, cfg->handler == GDK_PROXY ? v : gdk_bswap32((uint32_t)v) >> 8 & 0xffff);
+		nic_rung(q, cfg->handler == GDK_PROXY ? v
+						      : extended(q, gdk_bswap32((uint32_t)v) >> 8));
 }
 
 /* A copy of 64 bytes to the register. The bulk copy of one thread is asynchronous: the thread's
@@ -423,7 +429,7 @@ void weak_copy(const void *wqe, int bulk)
 	store(&m, self, REG, 0);
 	if (bulk)
 		m.cur[self] = cur;
-	nic_rung(&queues[0], (gdk_bswap32(be) >> 8 & 0xffff) + 1);
+	nic_rung(&queues[0], extended(&queues[0], (gdk_bswap32(be) >> 8) + 1));
 }
 
 /* Forbidden: that a WQE is overwritten which the NIC may still read. The NIC has been offered WQE i

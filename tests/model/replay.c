@@ -121,6 +121,18 @@ static uint64_t model_slot(const struct queue *q, uint64_t i)
 {
 	return (i - q->base) / q->scale;
 }
+/* The index near the last one of which `low` has the low 16 bits. */
+static uint64_t extended(const struct queue *q, uint64_t low)
+{
+	return q->last + (uint64_t)(int64_t)(int16_t)(uint16_t)(low - q->last);
+}
+
+/* The index in a DBREC. */
+static uint64_t index_of(const struct queue *q, uint64_t be)
+{
+	return extended(q, gdk_bswap32((uint32_t)be) & 0xffff);
+}
+
 static int user_scope(void)
 {
 	return cfg->cta ? CTA : GPU;
@@ -219,7 +231,7 @@ static void start_memory(const struct queue *q, unsigned ready, int left)
 
 	for (l = 0; l < QUEUE_LOCS; l++)
 		init(&m, q->at + (int)l, 0);
-	init(&m, q->at + W0, ready_bits(q, 0, end) | (left ? 0 : GDK_TOKEN(start % 32)));
+	init(&m, q->at + W0, ready_bits(q, 0, end) | (left ? 0 : gdk_token_bit(q->depth, start)));
 	init(&m, q->at + W1, ready_bits(q, 1, end));
 	init(&m, q->at + LEFT, (uint64_t)left);
 	init(&m, q->at + UNEVEN, q->cqes == 2);
@@ -272,6 +284,7 @@ static void start_queue(struct queue *q)
 	dev->gdk_plain_end = 0;
 	dev->nic_handler = q->recv ? GDK_DB : cfg->handler;
 	dev->cq_sq.cqe_num = q->cqes ? q->slots : q->depth;
+	dev->cq_sq.cqe_rsvd = 0 - (uint64_t)q->base; /* CQE 0 is that of slot `base` */
 	dev->gdk_state = q->st;
 	dev->cq_sq.gdk_state = q->st;
 	dev->sq_wqe_daddr = (void *)q->ring;
@@ -333,7 +346,7 @@ static void check_end(const struct queue *q)
 		fail("a doorbell is lost");
 	if (tokens(q) != 1)
 		fail("there is not one token at the end");
-	if (gdk_has_dbrec(handler) && index_of((uint32_t)newest(&m, q->at + DBREC)) != q->last)
+	if (gdk_has_dbrec(handler) && index_of(q, newest(&m, q->at + DBREC)) != q->last)
 		fail("the DBREC is not that of the last doorbell");
 	if (handler == GDK_PROXY && newest(&m, q->at + REG) != q->last)
 		fail("the counter is not that of the last doorbell");

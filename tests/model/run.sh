@@ -67,6 +67,7 @@ by_hand_dev.h | gdk_ring_db | gdk_nic_fence#1 | after gdk_update_dbr(), whose fe
 wait_dev.h | gdk_cq_consume | gdk_st32_rel | for overruns of the CQ, which this NIC does not have
 post_dev.h | gdk_own_reserve | gdk_fence_load_store | one thread: orders for the compiler only
 by_hand_dev.h | gdk_bf_begin | gdk_fence_sc | gdk_submit(), which follows, repeats it
+own_dev.h | gdk_own_ring | gdk_fence_sc | for lanes that ring at once: tests/unit/test_lanes_dev.c
 op_dev.h | gdk_own_single | gdk_fence_load_store | one thread: orders for the compiler only
 op_dev.h | gdk_op_run | gdk_fence_load_store | one thread: orders for the compiler only
 op_dev.h | gdk_shared_single | gdk_fence_load_store | a wait for a free slot ends with an acquire fence
@@ -81,6 +82,9 @@ END
 # Accesses whose scope no run needs: file, function, call, why.
 unscoped=$(sed 's/ *| */|/g' <<'END'
 own_dev.h | gdk_own_ring | gdk_ | exclusive use: one thread
+ring_dev.h | gdk_ring | gdk_red_max64 | exclusive use: one thread
+ring_dev.h | gdk_ring | gdk_red_add64 | exclusive use: one thread
+wait_dev.h | gdk_own_completed | gdk_ | exclusive use: one thread
 wait_dev.h | gdk_own_slow | gdk_ld64x2 | exclusive use: the scope is for the status, which the host stores
 post_dev.h | gdk_plain_set | gdk_ | exclusive use: one thread
 post_dev.h | gdk_own_make_plain | gdk_ | exclusive use: one thread
