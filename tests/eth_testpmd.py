@@ -31,7 +31,7 @@ LIMIT_S = 250
 
 
 def run_threads(folder, ip, peer, width):
-    """Runs the cases; returns what they print and the counters of their NIC."""
+    """Runs the cases; returns their exit status, what they print and the counters of their NIC."""
     stats = folder / "threads"
     stats.mkdir()
     command = [tp.RUN, "--strict", "--ip", ip, "--eth-peers", peer, "--stats-dir", stats, "--",
@@ -47,8 +47,7 @@ def run_threads(folder, ip, peer, width):
                 status = f"none after {LIMIT_S} s"
         log.seek(0)
         text = log.read()
-    expect(status == 0, f"exit status {status}:\n{text[-1200:]}")
-    return text, tp.counters(stats)
+    return status, text, tp.counters(stats)
 
 
 def check(width):
@@ -60,12 +59,15 @@ def check(width):
         try:
             peer.ready()
             peer.cmds("set fwd macswap", "start")
-            text, own = run_threads(folder, f"{net}.1", f"{net}.2", width)
+            status, text, own = run_threads(folder, f"{net}.1", f"{net}.2", width)
             seen = peer.stats()
             peer.cmd("stop")
             other = peer.quit()
         finally:
             peer.end()
+    # What both NICs and testpmd counted shows where a packet was lost or doubled.
+    expect(status == 0, f"exit status {status}:\n{text[-1200:]}\nthreads' NIC: {own}\n"
+           f"testpmd's NIC: {other}\ntestpmd: {seen}")
     packets = re.search(r"^(\d+) packets$", text, re.M)
     cases = re.search(r"^(\d+) passed, 0 failed$", text, re.M)
     expect(packets and cases, f"no result: {text[-300:]}")
