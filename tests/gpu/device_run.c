@@ -202,7 +202,7 @@ static int run_to_status(struct gt_env *env, const struct gt_case *c, struct gt_
 		return -1;
 	ns = e2e_now_ns() - ns;
 	printf("      %u threads ended after %lu us\n", c->blocks * c->threads, ns / 1000);
-	if (ns < least_ns || bound_passed(&b, 0, least_ns + UNUSABLE_LATE_NS))
+	if (ns < least_ns || bound_over(&b, least_ns + UNUSABLE_LATE_NS))
 		return gt_complain("the waits ended after %lu ns", ns);
 	E2E_REQUIRE(!gdk_verbs_qp_get_counters(qp, &n));
 	return n.status == expect ? 0 : gt_complain("the host reads status %d", n.status);
