@@ -115,6 +115,7 @@ for f in fails hangs; do
 		[ ! -e "$at/stacks" ] || complain "stacks of a test that ended"
 	else
 		cp "$at/stacks" "$tmp/stacks"
+		cmp -s "$at"/*.pcapng "$at"/limit/*.pcapng || complain "the packets at the limit" stacks
 		has stacks 'still running after [0-9]+ s$' '^  thread [0-9]+ softnic, state [A-Z], ' ' planted_hang ?\(' ' nic_thread ?\('
 		has text ', running at ' '^packets: 6, ' '^  qp RC 0x[0-9a-f]+: state RTS, to 0x[0-9a-f]+ at ' \
 			'^    send: ring [0-9]+, pi 3, DBREC 3, ci 3, in flight 0; .* retries 0 of 7, ' \

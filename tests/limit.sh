@@ -4,10 +4,9 @@
 #
 # Runs COMMAND with a time limit, in a process group of its own. The time for which a thread of it
 # waits for a processor does not count, but the limit is at most ten times SECONDS. At the limit it
-# stops all processes of the test, those with the same SOFTNIC_EVIDENCE in their environment, so that
-# their NICs keep the state that they have, and writes the stacks of their threads to the folder that
-# it names. Then it ends COMMAND's group by SIGTERM, after 5 s by SIGKILL. The exit status is
-# COMMAND's, or 124.
+# copies the evidence of the NICs in $SOFTNIC_EVIDENCE to the folder limit in it, and writes the stacks
+# of all threads of the test, of the processes with the same SOFTNIC_EVIDENCE in their environment.
+# Then it ends COMMAND's group by SIGTERM, after 5 s by SIGKILL. The exit status is COMMAND's, or 124.
 #
 # usage: limit.sh SECONDS COMMAND [ARGS]
 set -u
@@ -60,16 +59,15 @@ stacks() {
 	local p all until=$((SECONDS + 600))
 	all=$(processes | head -n 32)
 	echo "$*: still running after $SECONDS s"
+	# gdb stops a process for a while, and then the retries of its peers may run out.
+	mkdir -p "$SOFTNIC_EVIDENCE/limit"
+	cp "$SOFTNIC_EVIDENCE"/*.* "$SOFTNIC_EVIDENCE/limit"
 	for p in $all; do threads "$p"; done
-	# shellcheck disable=SC2086 # a list
-	[ -z "$all" ] || kill -STOP $all 2>/dev/null
 	for p in $all; do
 		[ $SECONDS -lt $until ] || { echo "process $p: no time left"; continue; }
 		echo "process $p: $(tr '\0' ' ' <"/proc/$p/cmdline")"
 		timeout -k 5 120 gdb -nx -batch -iex 'set debuginfod enabled off' -p "$p" -ex 'thread apply all backtrace' 2>&1
 	done
-	# shellcheck disable=SC2086 # a list
-	[ -z "$all" ] || kill -CONT $all 2>/dev/null
 }
 
 set -m # a process group for each of the two

@@ -2,8 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The text of the evidence: counters and states of the queues. The NIC thread replaces the file
- * every 100 ms, at once after an error CQE, and when the NIC is closed or the process exits. A
- * long text is written less often, so that it costs at most one part in COST of the thread's time.
+ * every 100 ms, at once after an error CQE, and when the NIC is closed or the process exits; every
+ * second if no counter has changed. A long text is written less often, so that it costs at most one
+ * part in COST of the thread's time.
  * Files of at most PROCESSES processes remain, and of all that still run.
  */
 #include <dirent.h>
@@ -23,11 +24,13 @@
 #include "front.h"
 
 #define INTERVAL_NS 100000000ull
+#define IDLE_NS	    (10 * INTERVAL_NS)
 #define COST	    200 /* after an error: COST / 10 */
 #define PROCESSES   256u
 
 static uint64_t next, next_error; /* times of the next snapshot, the second one after an error */
-static uint64_t errors;		  /* error CQEs at the last snapshot */
+static uint64_t next_idle;	  /* as long as no counter changes */
+static struct sn_stats last;	  /* counters at the last snapshot */
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -101,14 +104,19 @@ static void snapshot(struct sn_dev *dev, uint64_t now)
 {
 	uint64_t took;
 
-	if (now < (dev->stats.error_cqes == errors ? next : next_error))
+	if (now < (dev->stats.error_cqes == last.error_cqes ? next : next_error))
 		return;
-	errors = dev->stats.error_cqes;
-	took = now_ns(CLOCK_MONOTONIC);
+	next = now + INTERVAL_NS;
+	if (now < next_idle && !memcmp(&last, &dev->stats, sizeof(last)))
+		return;
+	last = dev->stats;
+	took = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	sn_evidence_write(dev, "running");
-	took = now_ns(CLOCK_MONOTONIC) - took;
-	next = now + (took * COST > INTERVAL_NS ? took * COST : INTERVAL_NS);
+	took = now_ns(CLOCK_THREAD_CPUTIME_ID) - took;
+	if (took * COST > INTERVAL_NS)
+		next = now + took * COST;
 	next_error = now + took * (COST / 10);
+	next_idle = now + IDLE_NS;
 }
 
 /* ---- files of ended processes ---- */
@@ -168,6 +176,6 @@ void sn_evidence_begin(struct sn_dev *dev)
 	if (!dev->cfg.evidence[0])
 		return;
 	remove_old(dev->cfg.evidence);
-	next = next_error = errors = 0;
+	next = next_error = next_idle = 0;
 	dev->snapshot = snapshot;
 }
