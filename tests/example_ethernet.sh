@@ -13,7 +13,8 @@ B="${B:-build}"
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-bad=0 runs=0 port=$((10000 + $$ % 10000))
+bad=0 runs=0
+. tests/lib/port.sh
 capabilities=$(sed -n 's/^CapEff:[[:blank:]]*//p' /proc/self/status)
 [ $((0x$capabilities >> 13 & 1)) = 1 ] || { echo "example_ethernet.sh: frames need CAP_NET_RAW"; exit 77; }
 
@@ -25,7 +26,7 @@ complain() { # what
 
 start() { # options of softnic-run, program, its options
 	# shellcheck disable=SC2086 # options
-	exec timeout -k 5 100 "$B/bin/softnic-run" $1 -- "$2" "${@:3}"
+	exec tests/limit.sh 100 "$B/bin/softnic-run" $1 -- "$2" "${@:3}"
 }
 
 expect() { # exit status, text, then as start()
@@ -41,7 +42,8 @@ expect() { # exit status, text, then as start()
 pair() { # exit status, text, options of both NICs, program of the server, program of the client, its options
 	local want=$1 text=$2 nic=$3 first=$4 second=$5 got server_got
 	shift 5
-	runs=$((runs + 1)) port=$((port + 1))
+	next_port
+	runs=$((runs + 1))
 	(start "$nic" "$first" -r -P $port) >"$tmp/server" 2>&1 &
 	server=$!
 	(start "$nic" "$second" -c 127.0.0.1 -P $port "$@") >"$tmp/out" 2>&1
@@ -120,8 +122,9 @@ expect 2 "invalid -a, --address '198.18.0.1': requests come from it" "" "$echo" 
 expect 0 "^every byte of the 512 replies is right" --strict "$echo" -a 203.0.113.7
 expect 0 "^answered 0 ICMP and 0 UDP echo requests, 0 other packets" --strict "$echo" -D 1
 expect 1 "cannot open the NIC mlx5_7" "" "$receive" -n mlx5_7
-expect 1 "none within 1 s \(-w\)" "" "$receive" -r -w 1 -P $((port + 1))
-expect 1 "cannot connect to the server at 127.0.0.1" "" "$send" -c 127.0.0.1 -w 1 -P $((port + 1))
+next_port
+expect 1 "none within 1 s \(-w\)" "" "$receive" -r -w 1 -P $port
+expect 1 "cannot connect to the server at 127.0.0.1" "" "$send" -c 127.0.0.1 -w 1 -P $port
 pair 1 "is gpunetio_echo, this program is gpunetio_simple_send" "" "$echo" "$send"
 for p in "$receive" "$send" "$timed" "$echo"; do
 	expect 0 "^usage: ${p##*/}" "" "$p" --help

@@ -11,7 +11,8 @@ B="${B:-build}"
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-bad=0 runs=0 port=$((10000 + $$ % 10000))
+bad=0 runs=0
+. tests/lib/port.sh
 link=$(make -s --no-print-directory B="$B" NVCC= link-line)
 
 build() { # name of the program, sed expression that adds the fault to its kernel
@@ -34,11 +35,12 @@ faulty() { # program, expression, text that a side must print, options
 	local name=gpunetio_verbs_$1 expression=$2 text=$3 rc server_rc
 	[[ $1 != rdma_* ]] || name=gpunetio_$1
 	shift 3
-	port=$((port + 1)) runs=$((runs + 1))
+	next_port
+	runs=$((runs + 1))
 	build "$name" "$expression" || { bad=1; return; }
-	timeout -k 5 60 "$B/bin/softnic-run" -- "$tmp/program" -P $port -w 20 >"$tmp/server" 2>&1 &
+	tests/limit.sh 60 "$B/bin/softnic-run" -- "$tmp/program" -P $port -w 20 >"$tmp/server" 2>&1 &
 	server=$!
-	timeout -k 5 60 "$B/bin/softnic-run" -- "$tmp/program" -P $port -w 20 -c 127.0.0.1 "$@" >"$tmp/client" 2>&1
+	tests/limit.sh 60 "$B/bin/softnic-run" -- "$tmp/program" -P $port -w 20 -c 127.0.0.1 "$@" >"$tmp/client" 2>&1
 	rc=$?
 	wait $server
 	server_rc=$?

@@ -13,7 +13,8 @@ B="${B:-build}"
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
-bad=0 runs=0 port=$((10000 + $$ % 10000))
+bad=0 runs=0
+. tests/lib/port.sh
 
 bandwidth="put_bw get_bw put_signal_bw put_counter_bw write_bw twosided_bw"
 latency="write_lat put_signal_lat put_counter_lat"
@@ -29,7 +30,7 @@ handlers() { # program
 start() { # program, options
 	local name=$1
 	shift
-	exec timeout -k 5 90 "$B/bin/softnic-run" -- "$B/bin/gpunetio_verbs_$name" -d mlx5_0 -P $port -w 30 "$@"
+	exec tests/limit.sh 90 "$B/bin/softnic-run" -- "$B/bin/gpunetio_verbs_$name" -d mlx5_0 -P $port -w 30 "$@"
 }
 
 columns() { # names: their values in the client's CSV file, a line for each size
@@ -47,7 +48,8 @@ complain() { # program and options, what is wrong
 pair() { # program, handler, other options
 	local name=$1 handler=$2 what="$1 -p $2 ${*:3}" rc server_rc
 	shift 2
-	port=$((port + 1)) runs=$((runs + 1))
+	next_port
+	runs=$((runs + 1))
 	rm -f "$tmp/csv"
 	(start "$name" -p "$handler" "${both[@]}") >"$tmp/server" 2>&1 &
 	server=$!
@@ -92,12 +94,13 @@ done
 
 rdma() { # options of both NICs, handler, other options of the client
 	local program=$B/bin/gpunetio_rdma_client_server_write what="rdma_client_server_write $*" rc server_rc
-	port=$((port + 1)) runs=$((runs + 1))
+	next_port
+	runs=$((runs + 1))
 	# shellcheck disable=SC2086 # options
-	timeout -k 5 90 "$B/bin/softnic-run" $1 -- "$program" -P $port -w 30 -p "$2" >"$tmp/server" 2>&1 &
+	tests/limit.sh 90 "$B/bin/softnic-run" $1 -- "$program" -P $port -w 30 -p "$2" >"$tmp/server" 2>&1 &
 	server=$!
 	# shellcheck disable=SC2086 # options
-	timeout -k 5 90 "$B/bin/softnic-run" $1 -- "$program" -P $port -w 30 -p "$2" -c 127.0.0.1 "${@:3}" >"$tmp/client" 2>&1
+	tests/limit.sh 90 "$B/bin/softnic-run" $1 -- "$program" -P $port -w 30 -p "$2" -c 127.0.0.1 "${@:3}" >"$tmp/client" 2>&1
 	rc=$?
 	wait $server
 	server_rc=$?
@@ -128,7 +131,8 @@ refused "invalid -t, --threads 2049 (expected at most 2048: the WQEs of a send q
 
 # The kernel of a server fails, because the client's queue pair no longer answers: the client gets
 # the server's error, long before its own time limit.
-port=$((port + 1)) runs=$((runs + 1))
+next_port
+runs=$((runs + 1))
 (start put_signal_lat) >"$tmp/server" 2>&1 &
 server=$!
 timeout 60 "$B/bin/softnic-run" --err-after 20 -- "$B/bin/gpunetio_verbs_put_signal_lat" -P $port -c 127.0.0.1 -i 64 >"$tmp/client" 2>&1

@@ -9,6 +9,7 @@
 # Ctrl-C at either side, -D, IPv6 and sweeps end with validated data.
 set -u
 cd "$(dirname "$0")/.." || exit 2
+. tests/lib/port.sh
 B="${B:-build}"
 tmp=$(mktemp -d)
 server=
@@ -134,7 +135,8 @@ expect 2 "are too many (at most 32768 in all: the receives of a queue)" "$rdma" 
 expect 2 "need too much memory (at most 1024 MiB)" "$rdma" -s 1000000
 expect 2 "unexpected argument 'extra'" "$rdma" extra
 expect 1 "cannot open RDMA device mlx5_7" "$run" -- "$rdma" -d mlx5_7
-expect 1 "timed out while waiting for a client" "$run" -- "$rdma" -P 6001 -w 1
+next_port
+expect 1 "timed out while waiting for a client" "$run" -- "$rdma" -P "$port" -w 1
 
 # An object that cannot be destroyed keeps the objects that it uses: an error, not a crash.
 for n in 34 35 36 37 38; do
@@ -174,12 +176,10 @@ fi
 
 # ---- peers ----
 
-port=$((20000 + $$ % 10000))
-
 # Starts a listener in the background that is not one of the examples: it sends bytes and keeps the
 # connection open until its peer closes it, or for `hold` seconds.
 fake_server() { # hold, Python expression of the bytes
-	port=$((port + 1))
+	next_port
 	rm -f "$tmp/fake"
 	python3 - $port "$1" "$2" >"$tmp/fake" 2>&1 <<'PYTHON' &
 import select, socket, struct, sys
@@ -240,7 +240,7 @@ ended
 client 1 "cannot connect to the server at 127.0.0.1, TCP port $port within 1 s (-w): Connection refused" -c 127.0.0.1 -w 1
 
 # The kernel does not answer a connect to a listener whose queue is full, as of a host that is down.
-port=$((port + 1))
+next_port
 python3 -c 'import socket, sys, time
 s = socket.socket()
 s.bind(("127.0.0.1", int(sys.argv[1])))
@@ -266,7 +266,7 @@ serve_on() {
 	local of_nic=()
 	while [ "$1" != -- ]; do of_nic+=("$1") && shift; done
 	shift
-	port=$((port + 1))
+	next_port
 	rm -f "$tmp/server"
 	timeout -s KILL 60 "$run" "${of_nic[@]}" -- "$demo" -g host -d mlx5_0 -P $port "$@" >"$tmp/server" 2>&1 &
 	server=$!

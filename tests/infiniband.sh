@@ -32,14 +32,11 @@ timeout 30 "$run" "${nic[@]}" --ip 127.1.255.1 -- true 2>"$tmp/lid" && complain 
 
 # The example takes the address of its server with -c, unlike the programs that pair() runs.
 put() {
-	local port=$((20000 + RANDOM % 10000)) server i
-	while listens $port; do port=$((port + 1)); done
+	local server i
+	next_port
 	on_nic put.server "$demo" -g host -d mlx5_0 -P $port >"$tmp/server" 2>&1 &
 	server=$!
-	for ((i = 0; i < 300; i++)); do
-		listens $port && break
-		sleep 0.05
-	done
+	await_port "$port" $server
 	on_nic put.client "$demo" -g host -d mlx5_0 -P $port -c 127.0.0.1 -p 2 -i 200 >"$tmp/client" 2>&1 ||
 		complain "put_bw: the client fails" client
 	for ((i = 0; i < 100; i++)); do

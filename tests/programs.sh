@@ -101,7 +101,7 @@ cat >counts.py <<'END'
 import os, signal, sys, time
 got = []
 for s in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(s, lambda number, frame: got.append(number))
+    signal.signal(s, lambda number, frame: (got.append(number), os.write(1, b"signal\n")))
 print("ready", flush=True)
 end = time.time() + 20
 while time.time() < end and signal.SIGTERM not in got:
@@ -109,7 +109,7 @@ while time.time() < end and signal.SIGTERM not in got:
 print("got", got.count(signal.SIGINT), flush=True)
 END
 cat >ctrl_c.py <<'END'
-import os, pty, signal, sys, time
+import os, pty, signal, sys
 pid, fd = pty.fork()
 if not pid:
     os.execv(sys.argv[1], [sys.argv[1], "--", sys.executable, "counts.py"])
@@ -120,7 +120,7 @@ def read_until(word):
         text += os.read(fd, 1000)
 read_until(b"ready")
 os.write(fd, b"\x03")
-time.sleep(0.5)
+read_until(b"signal")
 os.kill(pid, signal.SIGTERM)
 try:
     while data := os.read(fd, 1000):

@@ -13,6 +13,7 @@ tmp=$(mktemp -d)
 server=
 trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
 bad=0
+. tests/lib/port.sh
 
 complain() { # what, file
 	echo "service_many_qps.sh: $1"
@@ -20,12 +21,13 @@ complain() { # what, file
 	bad=1
 }
 
-run() { # threads of the service, queue pairs, port, options of the client
-	local threads=$1 queues=$2 port=$3
-	shift 3
-	timeout -k 5 100 "$B/bin/softnic-run" --strict -- "$program" -P "$port" >"$tmp/server" 2>&1 &
+run() { # threads of the service, queue pairs, options of the client
+	local threads=$1 queues=$2
+	shift 2
+	next_port
+	tests/limit.sh 100 "$B/bin/softnic-run" --strict -- "$program" -P "$port" >"$tmp/server" 2>&1 &
 	server=$!
-	DOCA_GPUNETIO_LOG=3 GDAKI_PROXY_THREADS=$threads timeout -k 5 100 "$B/bin/softnic-run" --strict -- "$program" \
+	DOCA_GPUNETIO_LOG=3 GDAKI_PROXY_THREADS=$threads tests/limit.sh 100 "$B/bin/softnic-run" --strict -- "$program" \
 		-P "$port" -c 127.0.0.1 -q "$queues" "$@" >"$tmp/client" 2>"$tmp/errors" ||
 		complain "the client fails" errors
 	wait $server || complain "the server fails" server
@@ -40,9 +42,9 @@ run() { # threads of the service, queue pairs, port, options of the client
 		END { exit !(seen && moved && rate) }' "$tmp/client" || complain "the statistics are wrong" client
 }
 
-run 1 8 5431 -i 64
-run 3 40 5432 -D 1
-[ -z "${LONG:-}" ] || run 4 256 5433 -D 10
+run 1 8 -i 64
+run 3 40 -D 1
+[ -z "${LONG:-}" ] || run 4 256 -D 10
 "$program" -p 2 >"$tmp/errors" 2>&1 && complain "handler 2 is accepted" errors
 grep -q "^error: .*-p" "$tmp/errors" || complain "the refusal of handler 2 does not name the option" errors
 exit $bad

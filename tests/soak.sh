@@ -14,6 +14,7 @@ B=${B:-build}
 messages=${1:-100000}
 shift
 [ $# -gt 0 ] || set -- 1
+. tests/lib/port.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -24,7 +25,7 @@ side() { # name, seed, arguments of soak
 }
 
 for seed; do
-	port=$((20000 + RANDOM % 10000))
+	next_port
 	side server "$seed" &
 	side client "$seed" 127.0.0.1
 	rc=$?

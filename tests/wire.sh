@@ -49,11 +49,12 @@ if ! kill -0 $capture 2>/dev/null; then
 	pcap_server="--pcap $file"
 fi
 
-port=$((20000 + RANDOM % 10000))
+. tests/lib/port.sh
+next_port
 # shellcheck disable=SC2086 # an option and its value, or nothing
 timeout 60 "$run" --ip $net.1 $pcap_server -- "$demo" -g host -d mlx5_0 -P $port >"$tmp/server" 2>&1 &
 server=$!
-sleep 1
+await_port "$port" $server
 timeout 60 "$run" --ip $net.2 -- "$demo" -g host -d mlx5_0 -c 127.0.0.1 -P $port -p 2 -i 500 -s 10000 >"$tmp/client" 2>&1 ||
 	fail "the client fails"
 for _ in $(seq 50); do
