@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../qp/qp.h"
+#include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
 #include "../lib/nic.h"
 #include "box_rig.h"
@@ -116,6 +117,35 @@ Test(boxes, uar)
 					    DOCA_VERBS_UAR_ALLOCATION_TYPE_NONCACHE_DEDICATED, &u),
 		      DOCA_SUCCESS);
 	UARS(UAR_NC, UAR_BF, UAR_DEDICATED);
+}
+
+static void hl_uars(doca_gpu_t *gpu, enum doca_gpu_dev_verbs_nic_handler handler, uint32_t refused)
+{
+	struct doca_gpu_verbs_qp_init_attr_hl attr = { .gpu_dev = gpu,
+						       .net_dev = nic.dev,
+						       .sq_nwqe = 64,
+						       .nic_handler = handler };
+	struct doca_gpu_verbs_qp_hl *hl;
+
+	box_clear();
+	box_refused_uars = refused;
+	OK(doca_gpu_verbs_create_qp_hl(&attr, &hl));
+	OK(doca_gpu_verbs_destroy_qp_hl(hl));
+}
+
+/* A BlueFlame register is only used for its handler, or if there is no other kind. */
+Test(boxes, uars_of_high_level_qps)
+{
+	doca_gpu_t *gpu;
+
+	OK(doca_gpu_create("host", &gpu));
+	hl_uars(gpu, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, 0);
+	UARS(UAR_BF);
+	hl_uars(gpu, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB, 0);
+	UARS(UAR_DEDICATED);
+	hl_uars(gpu, DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY, 1u << 2 | 1u << UAR_NC);
+	UARS(UAR_DEDICATED, UAR_NC, UAR_BF);
+	OK(doca_gpu_destroy(gpu));
 }
 
 /* ---- completion queues ---- */
