@@ -3,7 +3,8 @@
 /*
  * Each firmware command that the start of an Ethernet queue sends is refused once. The start fails,
  * the log names the command with its status, no object leaks, and the next start succeeds.
- * test_refused.c has the commands of other objects. Also, each allocation of the creation fails.
+ * test_refused.c has the commands of other objects. Also: creation without memory, and calls in the
+ * wrong state.
  */
 #include "../lib/nicfail.h"
 #include "eth_queue_rig.h"
@@ -123,5 +124,62 @@ Test(doca_eth_refused, creation_without_memory)
 {
 	rig_open_dev(&q);
 	rig_faults(create_and_destroy, 2, 0);
+	rig_close_dev(&q);
+}
+
+static void on_error(struct doca_eth_txq_gpu_event_error_send_packet *event, union doca_data data)
+{
+	(void)event, (void)data;
+}
+
+static void on_notify(struct doca_eth_txq_gpu_event_notify_send_packet *event, union doca_data data)
+{
+	(void)event, (void)data;
+}
+
+#define BAD_STATE(call) REFUSED(DOCA_ERROR_BAD_STATE, "", call)
+
+static void settings_are_refused(struct doca_eth_txq *txq)
+{
+	const union doca_data data = { 0 };
+
+	BAD_STATE(doca_eth_txq_set_l3_chksum_offload(txq, 1));
+	BAD_STATE(doca_eth_txq_set_l4_chksum_offload(txq, 1));
+	BAD_STATE(doca_eth_txq_set_wait_on_time_offload(txq));
+	BAD_STATE(doca_eth_txq_gpu_set_sq_mem_type(txq, DOCA_GPU_MEM_TYPE_GPU));
+	BAD_STATE(doca_eth_txq_gpu_set_uar_on_cpu(txq));
+	BAD_STATE(doca_eth_txq_gpu_set_completion_on_gpu(txq));
+	BAD_STATE(doca_eth_txq_gpu_event_error_send_packet_register(txq, on_error, data));
+	BAD_STATE(doca_eth_txq_gpu_event_notify_send_packet_register(txq, on_notify, data));
+	BAD_STATE(gdk_eth_txq_set_nic_handler(txq, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB));
+	BAD_STATE(doca_eth_txq_destroy(txq));
+}
+
+static void uses_are_refused(struct doca_eth_txq *txq)
+{
+	enum doca_gpu_dev_verbs_nic_handler handler;
+	struct gdk_eth_txq_counters counters;
+	struct doca_gpu_eth_txq *handle;
+
+	BAD_STATE(doca_eth_txq_apply_queue_id(txq, 1));
+	BAD_STATE(doca_eth_txq_get_gpu_handle(txq, &handle));
+	BAD_STATE(doca_eth_txq_gpu_cpu_proxy_progress(txq));
+	BAD_STATE(gdk_eth_txq_get_nic_handler(txq, &handler, NULL, 0));
+	BAD_STATE(gdk_eth_txq_get_counters(txq, &counters));
+	BAD_STATE(gdk_eth_txq_abort(txq));
+	BAD_STATE(gdk_eth_txq_set_wait_limit(txq, 1));
+}
+
+Test(doca_eth_refused, calls_in_the_wrong_state)
+{
+	struct doca_eth_txq *idle;
+
+	rig_open_dev(&q);
+	rig_open_txq(&q, 64, rig_gpu_cq);
+	settings_are_refused(q.txq);
+	cr_assert_eq(doca_eth_txq_create(q.dev, 64, &idle), DOCA_SUCCESS);
+	uses_are_refused(idle);
+	cr_assert_eq(doca_eth_txq_destroy(idle), DOCA_SUCCESS);
+	rig_close_txq(&q);
 	rig_close_dev(&q);
 }

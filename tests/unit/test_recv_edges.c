@@ -275,3 +275,55 @@ Test(recv_edges, the_export_warns_if_receives_complete_to_the_send_cq)
 	recv_end_close(&r.a);
 	e2e_close(&r.nic);
 }
+
+static struct doca_verbs_srq *srq_of(struct ibv_pd *pd)
+{
+	struct doca_verbs_srq_init_attr *attr;
+	struct doca_verbs_srq *srq;
+
+	E2E_REQUIRE(!doca_verbs_srq_init_attr_create(&attr));
+	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_srq_wr(attr, 16));
+	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_receive_max_sges(attr, 1));
+	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_type(attr, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS));
+	E2E_REQUIRE(!doca_verbs_srq_init_attr_set_pd(attr, pd));
+	E2E_REQUIRE(!doca_verbs_srq_create(pd->context, attr, &srq));
+	E2E_REQUIRE(!doca_verbs_srq_init_attr_destroy(attr));
+	return srq;
+}
+
+/* A doorbell offers the slots up to the reposted one and no other; SKIP_DB leaves the slot to the
+ * next doorbell. */
+static void expect_offers(struct doca_gpu_dev_verbs_qp *srq, const uint32_t *dbrec, gdk_mode_t mode)
+{
+	struct gdk_how skip = gdk_how(mode, GDK_AUTO, GDK_THREAD, GDK_OPT_SKIP_DB);
+
+	cr_expect_eq(gdk_srq_repost(srq, 0, how(mode)), -EINVAL, "not all slots were posted");
+	cr_assert_eq(gdk_srq_submit(srq, 16, how(mode)), 0);
+	cr_expect_eq(be32toh(*dbrec), 16);
+	cr_assert_eq(gdk_srq_repost(srq, 0, how(mode)), 0);
+	cr_expect_eq(be32toh(*dbrec), 17);
+	cr_assert_eq(gdk_srq_repost(srq, 1, skip), 0);
+	cr_expect_eq(be32toh(*dbrec), 17, "mode %d: offered in spite of SKIP_DB", (int)mode);
+	cr_assert_eq(gdk_srq_repost(srq, 3, how(mode)), 0);
+	cr_expect_eq(be32toh(*dbrec), 18, "mode %d: slot 2 is not posted", (int)mode);
+	cr_assert_eq(gdk_srq_repost(srq, 2, how(mode)), 0);
+	cr_expect_eq(be32toh(*dbrec), 20);
+}
+
+Test(recv_edges, reposts_to_a_shared_receive_queue_offer_in_order)
+{
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct doca_verbs_srq *srq;
+	struct e2e_nic nic;
+	size_t i;
+
+	e2e_open(&nic);
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		srq = srq_of(nic.pd);
+		E2E_REQUIRE(!gdk_verbs_export_srq(nic.gpu, srq, &dev));
+		expect_offers(dev, doca_verbs_srq_get_dbr_addr(srq), modes[i]);
+		E2E_REQUIRE(!gdk_verbs_unexport_srq(srq));
+		E2E_REQUIRE(!doca_verbs_srq_destroy(srq));
+	}
+	e2e_close(&nic);
+}
