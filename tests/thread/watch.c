@@ -3,27 +3,32 @@
 /*
  * The watch of queue pairs (qp/watch.c) under concurrency: four threads wait on queue pairs
  * that are not connected, connect, reset and destroy them, so that the library's thread starts
- * and stops, while one queue pair has doorbells that no CPU thread rings for half a second.
+ * and stops, while one queue pair has doorbells that no CPU thread rings until the log reports it.
  * Meant for ThreadSanitizer, with the NIC linked in.
  */
 #include <errno.h>
+#include <semaphore.h>
 #include <string.h>
-#include <time.h>
 
+#include "../../core/log.h"
 #include "../lib/e2e.h"
 
-#define THREADS 4u
-#define ROUNDS	10u
-#define DEPTH	16u
+#define THREADS	 4u
+#define ROUNDS	 10u
+#define DEPTH	 16u
+#define UNSERVED "no CPU thread has rung its doorbells"
 
 static struct e2e_nic nic;
 static struct e2e_qp late;
+static sem_t reported; /* posted when the log reports doorbells that no CPU thread rings */
 
-static void nap_ms(long ms)
+/* Called for each line of the log. */
+static void note_line(enum gdk_log_level level, const char *text, size_t len)
 {
-	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
+	(void)level;
+	fwrite(text, 1, len, stderr);
+	if (memmem(text, len, UNSERVED, strlen(UNSERVED)))
+		sem_post(&reported);
 }
 
 static void connect(struct e2e_qp *qp)
@@ -81,7 +86,8 @@ static void serve_late(void)
 	connect(&late);
 	for (int i = 0; i < 2; i++) {
 		E2E_REQUIRE(!pthread_create(&waiter, NULL, wait_for_late, NULL));
-		nap_ms(800);
+		while (sem_wait(&reported))
+			;
 		E2E_REQUIRE(!gdk_verbs_qp_get_counters(late.hl->qp_gverbs, &c) && !c.status);
 		do
 			E2E_REQUIRE(!doca_gpu_verbs_cpu_proxy_progress(late.hl->qp_gverbs, NULL));
@@ -95,6 +101,8 @@ int main(void)
 	pthread_t threads[THREADS];
 	unsigned int i;
 
+	E2E_REQUIRE(!sem_init(&reported, 0, 0));
+	gdk_log_to(note_line, GDK_LOG_WARNING);
 	e2e_open(&nic);
 	for (i = 0; i < THREADS; i++)
 		E2E_REQUIRE(!pthread_create(&threads[i], NULL, refuse_and_connect, NULL));
