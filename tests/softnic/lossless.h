@@ -21,6 +21,8 @@
 
 /* Offset of the register of DBREC-less queue pairs in its page. */
 #define SOFTNIC_NO_DBR_REG 0x600u
+/* Offset of the number of threads that wait for this register, for the NIC. */
+#define SOFTNIC_WAITING 0x640u
 /* A NIC thread that takes no doorbell for so long has ended, or cannot run. */
 #define SOFTNIC_LIMIT_S 100
 
@@ -52,6 +54,18 @@ static inline int softnic_may_store(uint64_t now, uint64_t v)
 	return !now || !((now ^ v) >> 32 & 0xffffff);
 }
 
+/* Waits until the register may take doorbell v, or for SOFTNIC_LIMIT_S. Returns what it holds. */
+static inline uint64_t softnic_wait(const uint64_t *p, uint64_t v)
+{
+	const time_t end = softnic_now_s() + SOFTNIC_LIMIT_S;
+	uint64_t now;
+
+	while (!softnic_may_store(now = __atomic_load_n(p, __ATOMIC_RELAXED), v) &&
+	       softnic_now_s() < end)
+		sched_yield();
+	return now;
+}
+
 /*
  * As gdk_mmio_st64(), but never overwrites a doorbell of another queue pair.
  * Release on success: orders the WQEs and `rung` before the doorbell. Pairs with the acquiring
@@ -60,29 +74,28 @@ static inline int softnic_may_store(uint64_t now, uint64_t v)
  * the token, whose stores are ordered before ours by the token; so the NIC sees the WQEs of both.
  * Relaxed on failure, and when we overwrite the NIC's 0: we read nothing that the NIC wrote
  * before it. The register is ordinary memory, so no barrier for write-combining is needed.
+ * While a thread waits, the NIC recovers no doorbell of the page. Release of the count: the NIC,
+ * which acquires it in settle() (uar_watch.c), must see our doorbell once it does not see us.
  */
 static inline void softnic_mmio_st64(uint64_t *p, uint64_t v)
 {
+	uint64_t *const waiting = p + (SOFTNIC_WAITING - SOFTNIC_NO_DBR_REG) / sizeof(*p);
 	uint64_t now = 0;
-	time_t end = 0;
+	int waits = 0;
 
 	if (((uintptr_t)p & 0xfff) != SOFTNIC_NO_DBR_REG || !softnic_is_used()) {
 		(gdk_mmio_st64)(p, v);
 		return;
 	}
-	while (!softnic_may_store(now, v) ||
-	       !__atomic_compare_exchange_n(p, &now, v, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+	while (!__atomic_compare_exchange_n(p, &now, v, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		if (softnic_may_store(now, v))
 			continue;
-		if (!end)
-			end = softnic_now_s() + SOFTNIC_LIMIT_S;
-		if (softnic_now_s() >= end) {
-			(gdk_mmio_st64)(p, v);
-			return;
-		}
-		sched_yield();
-		now = __atomic_load_n(p, __ATOMIC_RELAXED);
+		if (!waits++)
+			__atomic_add_fetch(waiting, 1, __ATOMIC_RELAXED);
+		now = softnic_wait(p, v); /* after the limit this overwrites it */
 	}
+	if (waits)
+		__atomic_sub_fetch(waiting, 1, __ATOMIC_RELEASE);
 }
 
 #ifndef gdk_mmio_st64

@@ -46,9 +46,10 @@
 #define GPU_SWEEP_EVERY 20000000ull
 #define PROBE_EVERY	50000000ull
 #define ARM_OFFSET	0x20u
-#define POLL_MAX	64u /* pages polled per pass, besides those of busy QPs */
-#define SCAN_MAX	32u /* QPs of one page whose DBRECs are read in one pass */
-#define SWEEP_MAX	64u /* QPs in one step of the sweep */
+#define WAITING_OFFSET	0x640u /* SOFTNIC_WAITING of lossless.h */
+#define POLL_MAX	64u    /* pages polled per pass, besides those of busy QPs */
+#define SCAN_MAX	32u    /* QPs of one page whose DBRECs are read in one pass */
+#define SWEEP_MAX	64u    /* QPs in one step of the sweep */
 
 /* Offsets of the doorbell registers in a page: 0x600 for QPs without DBREC, then both BlueFlame
  * buffers of two registers. */
@@ -444,6 +445,19 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	return n;
 }
 
+/* Returns whether the doorbell of q may still come: a thread waits in lossless.h until the register
+ * is free, or the doorbell has just come. Acquire: pairs with the release in softnic_mmio_st64(). */
+static bool is_ringing(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint32_t page = (uint32_t)(q->page - e->page), pi = q->sq.pi;
+	uint8_t *uar = e->dev->uars[page].page;
+
+	if (uar && __atomic_load_n((uint64_t *)(void *)(uar + WAITING_OFFSET), __ATOMIC_ACQUIRE))
+		return true;
+	poll_page(e, page);
+	return q->sq.pi != pi;
+}
+
 /* Advances pi over unrung WQEs of a QP without DBREC if they have not changed for long enough.
  * Returns true if pi changed. Uses the clock instead of e->now, because the pass may have begun
  * long ago. */
@@ -459,7 +473,9 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 		return false;
 	}
 	if (before - q->sq.quiet_since < wait ||
-	    (!q->sq_cuda && !sn_writers_passed(&e->writers, q->qp->qpn, q->sq.quiet_since, before)))
+	    (!q->sq_cuda &&
+	     !sn_writers_passed(&e->writers, q->qp->qpn, q->sq.quiet_since, before)) ||
+	    is_ringing(e, q))
 		return false;
 	q->sq.pi += n;
 	q->sq.early = n;

@@ -100,6 +100,20 @@ Test(softnic_lost, doorbell_is_recovered_after_the_settling_time, .init = setup)
 	expect_losses(1, 0);
 }
 
+/* The thread runs, and rings when lossless.h finds the register free. */
+Test(softnic_lost, doorbell_of_a_thread_that_waits_for_the_register_is_not_recovered, .init = setup)
+{
+	uint64_t *waiting = (uint64_t *)(void *)(a.uar + 0x640);
+
+	__atomic_store_n(waiting, 1, __ATOMIC_RELEASE);
+	lose_a_doorbell();
+	cr_assert_eq(wait_ms(1000), 1000);
+	fake_ring(&a);
+	__atomic_store_n(waiting, 0, __ATOMIC_RELEASE);
+	cr_assert_leq(wait_ms(1000), 1);
+	expect_losses(0, 0);
+}
+
 /* A thread may get no core between WQE and doorbell. */
 Test(softnic_lost, late_doorbell_is_not_counted, .init = setup)
 {
