@@ -137,7 +137,7 @@ static void on_notify(struct doca_eth_txq_gpu_event_notify_send_packet *event, u
 	(void)event, (void)data;
 }
 
-#define BAD_STATE(call) REFUSED(DOCA_ERROR_BAD_STATE, "", call)
+#define BAD_STATE(call) REFUSED(DOCA_ERROR_BAD_STATE, " ERR ", call)
 
 static void settings_are_refused(struct doca_eth_txq *txq)
 {
@@ -170,7 +170,38 @@ static void uses_are_refused(struct doca_eth_txq *txq)
 	BAD_STATE(gdk_eth_txq_set_wait_limit(txq, 1));
 }
 
-Test(doca_eth_refused, calls_in_the_wrong_state)
+static void rxq_calls_are_refused(struct doca_eth_rxq *running, struct doca_eth_rxq *idle)
+{
+	struct gdk_eth_rxq_counters counters;
+	struct doca_gpu_eth_rxq *handle;
+	uint32_t num;
+
+	BAD_STATE(doca_eth_rxq_set_type(running, DOCA_ETH_RXQ_TYPE_CYCLIC));
+	BAD_STATE(doca_eth_rxq_set_pkt_buf(running, q.rx_map, 0, 64 * SLOT));
+	BAD_STATE(doca_eth_rxq_gpu_set_rq_mem_type(running, DOCA_GPU_MEM_TYPE_GPU));
+	BAD_STATE(doca_eth_rxq_gpu_enable_mcst_qp(running));
+	BAD_STATE(doca_eth_rxq_destroy(running));
+	BAD_STATE(doca_eth_rxq_apply_queue_id(idle, 1));
+	BAD_STATE(doca_eth_rxq_get_hw_queue_num(idle, &num));
+	BAD_STATE(doca_eth_rxq_get_gpu_handle(idle, &handle));
+	BAD_STATE(gdk_eth_rxq_get_counters(idle, &counters));
+	BAD_STATE(gdk_eth_rxq_abort(idle));
+}
+
+Test(doca_eth_refused, calls_of_a_receive_queue_in_the_wrong_state)
+{
+	struct doca_eth_rxq *idle;
+
+	rig_open_dev(&q);
+	rig_start_rxq(&q, 64);
+	cr_assert_eq(doca_eth_rxq_create(q.dev, 64, SLOT, &idle), DOCA_SUCCESS);
+	rxq_calls_are_refused(q.rxq, idle);
+	cr_assert_eq(doca_eth_rxq_destroy(idle), DOCA_SUCCESS);
+	rig_end_rxq(&q);
+	rig_close_dev(&q);
+}
+
+Test(doca_eth_refused, calls_of_a_send_queue_in_the_wrong_state)
 {
 	struct doca_eth_txq *idle;
 
