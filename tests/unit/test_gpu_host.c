@@ -212,3 +212,31 @@ Test(gpu_host, allocation_is_thread_safe)
 	}
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
+
+/* Words are copied atomically and the bytes behind them are not: every length at every alignment. */
+Test(gpu_host, copies_of_every_length)
+{
+	char from[64], to[64], *mem;
+	doca_gpu_t *gpu = open_host();
+	size_t at, len;
+	void *ptr;
+
+	for (at = 0; at < sizeof(from); at++)
+		from[at] = (char)(at + 1);
+	cr_assert_eq(doca_gpu_mem_alloc(gpu, 64, 4096, DOCA_GPU_MEM_TYPE_GPU, &ptr, NULL),
+		     DOCA_SUCCESS);
+	mem = ptr;
+	for (at = 0; at <= 16; at++)
+		for (len = 1; len <= 25; len++) {
+			memset(mem, 0, 64);
+			memset(to, 0, sizeof(to));
+			cr_assert_eq(gdk_gpu_write(gpu, mem + at, from, len), DOCA_SUCCESS);
+			cr_assert(!memcmp(mem + at, from, len) && !mem[at + len] &&
+					  (!at || !mem[at - 1]),
+				  "%zu bytes at %zu", len, at);
+			cr_assert_eq(gdk_gpu_read(gpu, to + 1, mem + at, len), DOCA_SUCCESS);
+			cr_assert(!memcmp(to + 1, from, len) && !to[0] && !to[1 + len]);
+		}
+	cr_expect_eq(doca_gpu_mem_free(gpu, ptr), DOCA_SUCCESS);
+	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
+}
