@@ -213,7 +213,7 @@ Test(gpu_host, allocation_is_thread_safe)
 	cr_expect_eq(doca_gpu_destroy(gpu), DOCA_SUCCESS);
 }
 
-/* Words are copied atomically and the bytes behind them are not: every length at every alignment. */
+/* Words are copied atomically, the bytes behind them are not: all lengths and alignments. */
 Test(gpu_host, copies_of_every_length)
 {
 	char from[64], to[64], *mem;
