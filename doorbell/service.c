@@ -118,8 +118,8 @@ static void idle(struct gdk_worker *w, uint64_t idle_passes)
 	nanosleep(&ts, NULL);
 }
 
-/* Watchdog: detects that doorbells were pending while this thread did not run. Logs a warning on
- * the 1st, 2nd, 4th, ... occurrence. */
+/* Watchdog: detects that this thread rings late. The doorbells may have waited for a part of the
+ * gap only. Logs a warning on the 1st, 2nd, 4th, ... occurrence. */
 static void watch(struct gdk_worker *w, bool rang)
 {
 	int64_t now = now_ns();
@@ -135,7 +135,7 @@ static void watch(struct gdk_worker *w, bool rang)
 		return;
 	stalls = atomic_fetch_add_explicit(&w->stalls, 1, memory_order_relaxed) + 1;
 	if (!(stalls & (stalls - 1)))
-		gdk_warn("proxy thread did not run for %lld ms while doorbells were pending (%llu "
+		gdk_warn("proxy thread did not run for %lld ms, and doorbells waited for it (%llu "
 			 "times so far); give it a CPU of its own",
 			 (long long)(gap / 1000000), (unsigned long long)stalls);
 }
