@@ -162,8 +162,8 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 	       raise_pi(e, q, v, "DBREC");
 }
 
-/* A doorbell that arrives after settle() recovered it was late, not lost: its thread got no core, or
- * waited in lossless.h. */
+/* A doorbell that arrives after settle() recovered it was late, not lost: its thread got no core,
+ * or waited in lossless.h. */
 static void count_late(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index)
 {
 	if (((q->sq.early_end - index) & 0xffff) < q->sq.early)
@@ -445,8 +445,9 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
 	return n;
 }
 
-/* Returns whether the doorbell of q may still come: a thread waits in lossless.h until the register
- * is free, or the doorbell has just come. Acquire: pairs with the release in softnic_mmio_st64(). */
+/* Returns whether the doorbell of q may still come: a thread waits in lossless.h until the
+ * register is free, or the doorbell has just come. Acquire: pairs with the release in
+ * softnic_mmio_st64(). */
 static bool is_ringing(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	uint32_t page = (uint32_t)(q->page - e->page), pi = q->sq.pi;
