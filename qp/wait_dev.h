@@ -114,15 +114,6 @@ GDK_FN int gdk_wait_quick(struct gdk_qp_state *st, uint64_t slot, uint32_t polls
 	return 0;
 }
 
-/* Returns 0 if the WQE index of a CQE must not be used. The entry of a collapsed CQ has the CQE of
- * a WQE below `done` until the next one arrives. Otherwise the index is at most one ring, 32768
- * slots, below `done`; or `rung` was older than the CQE, and the index is 65536 too low. Nothing
- * orders `rung` before the DBREC, and a NIC may execute a WQE as soon as it reads the DBREC. */
-GDK_FN int gdk_index_fits(uint64_t index, uint64_t done, int collapsed)
-{
-	return index + (collapsed ? 0 : 32768u) >= done;
-}
-
 /* Shared use: polls for the CQE with absolute index `at`. If it has arrived, raises `completed` to
  * the end of its WQE. done: the value of `completed` before this call. The end of that WQE is
  * computed from the counter of the CQE, `rung`, and the number of slots in the WQE. Then
@@ -145,7 +136,10 @@ GDK_FN int gdk_fold(struct gdk_qp_state *st, uint64_t done, uint64_t at)
 	gdk_fence_acq(GDK_SCOPE_GPU);
 	if (gdk_ld64(&st->completed, GDK_SCOPE_GPU) != done)
 		return 0;
-	if (!gdk_index_fits(index, done, collapsed))
+	/* The entry of a collapsed CQ has the CQE of a WQE below `done` until the next one arrives.
+	 * Or `rung` was older than the CQE, and the index is 65536 too low: nothing orders `rung`
+	 * before the DBREC, and a NIC may execute a WQE as soon as it reads the DBREC. */
+	if (index < done)
 		return EBUSY;
 	if (gdk_cqe_is_error(&t)) {
 		gdk_note_error(st, index, at);
@@ -217,16 +211,15 @@ GDK_FN void gdk_own_completed(struct gdk_qp_state *st, uint64_t ci, uint64_t don
 
 /* Exclusive use: polls as gdk_cqe_poll(). If uneven is not 0, computes *index, the index of the
  * CQE's WQE, from `rung`, which was loaded before the CQE. If another lane has posted this WQE
- * since then, `rung` is too old (gdk_index_fits()), and the caller polls again. */
+ * since then, the index is below `completed` (gdk_fold()), and the caller polls again. */
 GDK_FN int gdk_own_poll(struct gdk_qp_state *st, uint64_t at, uint32_t uneven, uint32_t collapsed,
 			uint64_t rung, struct gdk_cqe_tail *t, uint64_t *index)
 {
 	if (!gdk_cqe_poll(st, at, collapsed != 0, t))
 		return 0;
 	gdk_fence_acq(GDK_SCOPE_SYS); /* orders the CQE before the payload */
-	return !uneven ||
-	       (gdk_counter_extend(rung, t->counter, index) &&
-		gdk_index_fits(*index, gdk_ld64(&st->completed, GDK_SCOPE_THREAD), collapsed != 0));
+	return !uneven || (gdk_counter_extend(rung, t->counter, index) &&
+			   *index >= gdk_ld64(&st->completed, GDK_SCOPE_THREAD));
 }
 
 /* Exclusive use: polls whether a slot is complete. Returns 1 if it is; 0 if it is not, or if

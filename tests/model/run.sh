@@ -63,6 +63,8 @@ spare=$(sed 's/ *| */|/g' <<'END'
 token_dev.h | gdk_take | gdk_rmw_xchg32 | the fence after it does the same: see pairs
 token_dev.h | gdk_take | gdk_fence_sc | the exchange does the same: see pairs
 wait_dev.h | gdk_fold | gdk_fence_acq(GDK_SCOPE_GPU) | for a rung that is 65536 above the CQE's slot
+wait_dev.h | gdk_look | gdk_ld64_acq(&st->rung | as below: the index is below completed otherwise
+wait_dev.h | gdk_look | gdk_ld64_acq(&st->cqe_ci | for 32768 slots: CQEs of two laps before have the same index
 by_hand_dev.h | gdk_ring_db | gdk_nic_fence#1 | after gdk_update_dbr(), whose fence does the same
 wait_dev.h | gdk_cq_consume | gdk_st32_rel | for overruns of the CQ, which this NIC does not have
 post_dev.h | gdk_own_reserve | gdk_fence_load_store | one thread: orders for the compiler only

@@ -31,28 +31,6 @@ Test(wait_dev, wait_for_a_complete_slot_polls_no_more)
 	rig_fini(&rig);
 }
 
-/*
- * Lanes of a warp that wait for one queue pair may leave cqe_ci behind completed: one lane stores
- * both, and then another lane, which waited for an earlier CQE, stores its cqe_ci.
- */
-Test(wait_dev, exclusive_wait_continues_at_a_cqe_that_is_behind)
-{
-	unsigned int uneven;
-
-	for (uneven = 0; uneven < 2; uneven++) {
-		begin(RIG_DB);
-		rig.st->uneven = uneven;
-		(void)post(RIG_EXCL, 4);
-		rig_nic(&rig);
-		rig.st->cqe_ci = 1;
-		rig.st->completed = 2;
-		cr_expect_eq(gdk_wait_for(&rig.qp, 3, RIG_EXCL, LIMIT_NS), 0);
-		cr_expect_eq(rig.st->completed, 4);
-		cr_expect_eq(rig.st->cqe_ci, 4);
-		rig_fini(&rig);
-	}
-}
-
 /* A NIC that is busy executes a WQE as soon as it reads the DBREC, and nothing orders `rung` before
  * the DBREC. So the CQE of slot 1 may be visible before `rung`. Its index is then 65536 too low. */
 Test(wait_dev, cqe_that_is_newer_than_rung)
