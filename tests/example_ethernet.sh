@@ -157,7 +157,7 @@ build() { # program, sed expression that adds the fault to its kernel
 	mapfile -t objects < <(printf '%s\n' "$B/obj/$dir"/*.o "$B"/obj/examples/ethernet/*.o \
 		"$B"/obj/examples/common/{connect,endpoint,error,exchange,grid,message,nic}.o | grep -v _kernel.o)
 	# shellcheck disable=SC2086 # $link is a list of options
-	g++ -x c++ -std=c++17 -D_GNU_SOURCE -pthread "-I$B/include-doca" "-I$B/include" -Iexamples/common -Iexamples/ethernet "-I$dir" \
+	g++ -x c++ -std=c++17 -D_GNU_SOURCE -pthread -include tests/lib/fewer_inlined.h "-I$B/include-doca" "-I$B/include" -Iexamples/common -Iexamples/ethernet "-I$dir" \
 		-c -o "$tmp/kernel.o" "$tmp/kernel.cu" &&
 		g++ -pthread -o "$tmp/program" "${objects[@]}" "$tmp/kernel.o" "$B"/lib/libgdaki_{flow,eth,doca}.a $link
 }

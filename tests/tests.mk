@@ -15,13 +15,22 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c 
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
 # softnic-run preloads the NIC, except in a build with a sanitizer: there each program links it.
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
-# Less optimization and no variables in the debug information, so that the tests compile in half the
-# time; the device path in *_dev.c is optimized as in a program. `make OPT=...` overrides both.
+# Without inlining the compiler cannot see that lanes that set no variable do not read it either.
+FEWER_INLINED := -include tests/lib/fewer_inlined.h \
+	$(if $(findstring clang,$(CXX)),-Wno-unneeded-internal-declaration,-Wno-maybe-uninitialized)
+# No optimization of unit tests, no variables in the debug information and fewer inlined functions, so
+# that the tests compile in less than half the time. Device functions in *_dev.c are optimized; those
+# in thread/*.c are compiled as in a program. Three tests that compute most of the time are optimized, too.
+# `make OPT=...` overrides all of this.
 TEST_OBJS = $(patsubst %,$(B)/obj/tests/%.o,$(1))
+TEST_UNIT_OPT := $(if $(SAN),-O1,-O0) -g1 $(FEWER_INLINED)
 TEST_OPT := -O1 -g1
 TEST_DEV_OPT := -O2 -g1
-$(call TEST_OBJS,unit/% thread/% lib/% gpu/% hw/% fuzz/%): OPT = $(TEST_OPT)
-$(call TEST_OBJS,unit/%_dev thread/%): OPT = $(TEST_DEV_OPT)
+$(call TEST_OBJS,lib/% gpu/% hw/% fuzz/%): OPT = $(TEST_OPT)
+$(call TEST_OBJS,unit/%): OPT = $(TEST_UNIT_OPT)
+$(call TEST_OBJS,unit/test_doca_semaphore unit/test_qp_mixed unit/test_softnic_slow): OPT = $(TEST_OPT) $(FEWER_INLINED)
+$(call TEST_OBJS,unit/%_dev): OPT = $(TEST_DEV_OPT) $(FEWER_INLINED)
+$(call TEST_OBJS,thread/%): OPT = $(TEST_DEV_OPT)
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
 
 # ---- unit tests ----
@@ -135,9 +144,7 @@ gpu-tests: $(if $(NVCC),$(B)/gpu/device $(B)/gpu/eth $(B)/gpu/spin)
 # ---- the same kernels on CPU threads, in warps of 1 and of 32 threads ----
 # With less payload, WQEs that carry less (so that short operations need several), and the token
 # as on a GPU.
-# The compiler chooses what to inline: with everything inlined the kernels compile ten times longer.
-# Without inlining it cannot see that lanes that set no variable do not read it either.
-KERNEL_FLAGS := -DGDK_FN='static inline __attribute__((__unused__))' $(if $(findstring clang,$(CXX)),-Wno-unneeded-internal-declaration,-Wno-maybe-uninitialized) -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
+KERNEL_FLAGS := $(FEWER_INLINED) -DGT_PART='(1u << 19)' -DGT_CHUNK_SHIFT=8 -DGDK_TOKEN_FIRST=1
 KERNELS := $(foreach w,1 32,$(B)/thread/kernels_$(w) $(B)/thread/eth_kernels_$(w))
 KERNEL_C := $(sort $(filter-out %/device.c %/device_cases.c %/device_huge.c,$(wildcard tests/gpu/device_*.c)) \
 	$(wildcard tests/kernels/*.c))
