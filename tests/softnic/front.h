@@ -122,6 +122,9 @@ void sn_models_list(FILE *f);		     /* each model with its differences and their
 int sn_addr_pick(struct in6_addr *ip, bool lid);
 bool sn_addr_is_local(const struct in6_addr *ip); /* 127.x.y.z */
 bool sn_addr_parse(const char *text, struct in6_addr *ip);
+/* Marks the register pages for programs: SOFTNIC_MARK of lossless.h. */
+#define SN_UAR_MARK_AT 0x648u
+#define SN_UAR_MARK    0x696e74666f736764ull
 void sn_guid_of_ip(const struct in6_addr *ip, uint8_t guid[8]);
 int sn_sysfs_build(const char *root, const struct sn_cfg *cfg);
 void sn_sysfs_remove(const char *root);

@@ -23,6 +23,9 @@
 #define SOFTNIC_NO_DBR_REG 0x600u
 /* Offset of the number of threads that wait for this register, for the NIC. */
 #define SOFTNIC_WAITING 0x640u
+/* The word that marks a register page of a software NIC. */
+#define SOFTNIC_MARK_AT 0x648u
+#define SOFTNIC_MARK	0x696e74666f736764ull
 /* A NIC thread that takes no doorbell for so long has ended, or cannot run. */
 #define SOFTNIC_LIMIT_S 100
 
@@ -37,6 +40,16 @@ static inline int softnic_is_used(void)
 		__atomic_store_n(&used, u, __ATOMIC_RELAXED);
 	}
 	return u;
+}
+
+/* Whether p is the register of DBREC-less queue pairs of a software NIC, and not another word at
+ * this offset of a page. */
+static inline int softnic_is_register(const uint64_t *p)
+{
+	const uint64_t *mark = p + (SOFTNIC_MARK_AT - SOFTNIC_NO_DBR_REG) / sizeof(*p);
+
+	return ((uintptr_t)p & 0xfff) == SOFTNIC_NO_DBR_REG && softnic_is_used() &&
+	       __atomic_load_n(mark, __ATOMIC_RELAXED) == SOFTNIC_MARK;
 }
 
 static inline time_t softnic_now_s(void)
@@ -83,7 +96,7 @@ static inline void softnic_mmio_st64(uint64_t *p, uint64_t v)
 	uint64_t now = 0;
 	int waits = 0;
 
-	if (((uintptr_t)p & 0xfff) != SOFTNIC_NO_DBR_REG || !softnic_is_used()) {
+	if (!softnic_is_register(p)) {
 		(gdk_mmio_st64)(p, v);
 		return;
 	}

@@ -330,6 +330,7 @@ struct sn_uar *sn_uar_create(struct sn_dev *dev, struct sn_ctx *ctx)
 	for (i = 0; i < num; i++) {
 		uar[i].id = id + i;
 		uar[i].page = page + i * SN_UAR_SIZE;
+		memcpy(uar[i].page + SN_UAR_MARK_AT, &(uint64_t){ SN_UAR_MARK }, 8);
 		uar[i].users = 0;
 		uar[i].used = true;
 	}
