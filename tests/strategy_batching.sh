@@ -59,7 +59,7 @@ awk '
 		if ($1 == 64) {
 			if ($6 != 0 || $7 < 1) fail("an incomplete batch is not rung by t")
 			if ($8 < $2 / 2 - 100) fail("an incomplete batch is rung early")
-			if ($8 > $2 * 25) fail("an incomplete batch is rung late")
+			if ($8 > 10000000) fail("an incomplete batch is rung after more than 10 s")
 		} else if ($7 > 2 * $8 / $2 + 2) # two queue pairs, each at most once in t
 			fail("too many doorbells by t: " $7 " in " $8 " us")
 	}

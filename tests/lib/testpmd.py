@@ -87,11 +87,14 @@ class Testpmd:
         return bool(data)
 
     def until(self, found, what, seconds=SLOW):
-        """Reads until found() is true."""
+        """Reads until found() is true. The limit counts from the last output."""
         end = time.monotonic() + seconds
         while not found():
+            seen = len(self.log)
             if not self.read(0.05):
                 self.fail(f"ended before {what}")
+            if len(self.log) > seen:
+                end = time.monotonic() + seconds
             if time.monotonic() > end:
                 self.fail(f"no {what() if callable(what) else what} after {seconds} s")
 

@@ -155,5 +155,5 @@ def receive_reports(pair, n=None, prepare=()):
     def complete():
         return len(re.findall(rb"ol_flags:[^\n]*\n", pair.rx.log[start:]))
 
-    pair.rx.until(lambda: complete() >= n, lambda: f"{complete()} of {n} reports", 20)
+    pair.rx.until(lambda: complete() >= n, lambda: f"{complete()} of {n} reports")
     return reports(pair.rx.text(start))
