@@ -162,7 +162,7 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 	       raise_pi(e, q, v, "DBREC");
 }
 
-/* A doorbell that arrives after settle() recovered it was late, not lost: its thread got no core,
+/* A doorbell that arrives after it was recovered was late, not lost: its thread got no core,
  * or waited in lossless.h. */
 static void count_late(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index)
 {
@@ -374,6 +374,7 @@ void sn_uar_drain(struct sn_eng *e, uint32_t page)
 
 static bool sweep_qp(struct sn_eng *e, struct sn_qp_eng *q)
 {
+	uint32_t pi = q->sq.pi;
 	bool any = false;
 	uint8_t byte;
 
@@ -383,7 +384,9 @@ static bool sweep_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	if (q->dbr_gpu && !e->sweep_gpu)
 		return false;
 	if (sn_sq_posted(e, q)) {
-		e->dev->stats.db_recovered++;
+		q->sq.early = q->sq.pi - pi;
+		q->sq.early_end = q->sq.pi;
+		SN_COUNT(e, q->qp, db_recovered, 1);
 		any = true;
 	}
 	if (q->qp->state == SN_QPS_ERR && q->qp->type == SN_QPT_RQ)
