@@ -129,8 +129,11 @@ static void judge(struct sn_eng *e, struct sn_eth_host *h)
 		return;
 	switch (sn_peer_ask(e, h->peer, ran)) {
 	case SN_PEER_GONE:
-		sn_peer_report(h->peer, "failing send queues whose frames go to it alone");
-		h->tx.dead = h->tx.gone = true;
+		h->tx.dead = true;
+		h->tx.gone = !sn_peer_left(h->peer);
+		sn_peer_report(h->peer, h->tx.gone
+						? "failing send queues whose frames go to it alone"
+						: "dropping frames that go to it");
 		return;
 	case SN_PEER_BUSY:
 		return;
@@ -313,6 +316,16 @@ bool sn_pause_control(struct sn_eng *e, const struct sn_frame *f)
 	else if (sn_get32(d + OFF_KIND) == GRANT && sn_get64(d + OFF_NONCE) == e->eth->nonce)
 		on_grant(e, h, sn_get64(d + OFF_STAMP), sn_get64(d + OFF_COUNT));
 	return true;
+}
+
+/* Tells the senders that their frames are no longer wanted, so that they are dropped. */
+void sn_pause_close(struct sn_eng *e)
+{
+	struct sn_eth_host *h;
+
+	for (h = e->eth->hosts; h < e->eth->hosts + SN_ETH_HOSTS; h++)
+		if (h->rx.active)
+			sn_peer_leave(e, &h->ip);
 }
 
 /* ---- frames that wait ---- */

@@ -369,8 +369,10 @@ void sn_eth_close(struct sn_eng *e)
 
 	if (!port)
 		return;
-	if (!e->dead && port->fd >= 0)
+	if (!e->dead && port->fd >= 0) {
 		empty_port(e);
+		sn_pause_close(e);
+	}
 	if (port->fd >= 0)
 		close(port->fd);
 	if (!e->dead) {

@@ -137,6 +137,7 @@ void sn_pause_open(struct sn_eng *e);
 /* Returns 1 if all hosts of a route and this process have room for the frame. Hosts that do not
  * answer are removed from the route, and counted. Otherwise as sn_eth_transmit(). */
 int sn_pause_may_send(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_route *r);
+void sn_pause_close(struct sn_eng *e);
 void sn_pause_sent(struct sn_eng *e, const struct sn_frame *f, struct sn_eth_host *h);
 bool sn_pause_control(struct sn_eng *e, const struct sn_frame *f); /* true: a control frame */
 void sn_pause_receive(struct sn_eng *e, struct sn_frame *f);	   /* takes ownership */

@@ -29,7 +29,7 @@
 /* The last packets of a process that has ended may still be on the way. */
 #define SETTLE_NS 20000000ull
 
-enum { QUERY = 1, ANSWER = 2 };
+enum { QUERY = 1, ANSWER = 2, LEAVE = 3 };
 
 struct sn_note {
 	uint32_t magic, kind;
@@ -50,6 +50,7 @@ struct sn_peer {
 	unsigned users;
 	bool known;	  /* its name was found; pid is set when a query returned */
 	bool reported;	  /* its end was logged */
+	bool left;	  /* it closed its Ethernet port */
 	int pid;	  /* 0: unknown */
 	uint64_t looked;  /* time of the last look: a query, or a search for the name */
 	uint64_t asked;	  /* time of the last query */
@@ -150,6 +151,7 @@ static void look(struct sn_eng *e, struct sn_peer *p)
 	if (!err) {
 		p->known = true;
 		p->reported = false;
+		p->left &= !p->gone;
 		p->gone = 0;
 	} else if (err == -ECONNREFUSED && p->known && !p->gone) {
 		p->gone = e->now;
@@ -222,15 +224,33 @@ void sn_peer_report(struct sn_peer *p, const char *what)
 		   what);
 }
 
+bool sn_peer_left(const struct sn_peer *p)
+{
+	return p->left;
+}
+
 /* ---- a peer waits for this NIC ---- */
 
-static void take_answer(struct sn_eng *e, const struct sn_note *note)
+void sn_peer_leave(struct sn_eng *e, const struct in6_addr *ip)
+{
+	struct sn_note note = { MAGIC, LEAVE, 0, e->dev->cfg.ip, getpid() };
+	struct sockaddr_un to;
+	socklen_t len = name_of(ip, &to);
+
+	if (e->peers.fd >= 0)
+		sendto(e->peers.fd, &note, sizeof(note), 0, (struct sockaddr *)&to, len);
+}
+
+static void take_note(struct sn_eng *e, const struct sn_note *note)
 {
 	struct sn_peer *p;
 
 	for (p = e->peers.list; p && !sn_addr_same(&p->ip, &note->ip); p = p->next)
 		;
-	if (!p || note->stamp > p->asked)
+	if (!p)
+		return;
+	p->left |= note->kind == LEAVE;
+	if (note->kind != ANSWER || note->stamp > p->asked)
 		return;
 	p->pid = note->pid;
 	if (note->stamp > p->handled)
@@ -253,8 +273,8 @@ void sn_peers_poll(struct sn_eng *e)
 			return;
 		if (n != sizeof(q.note) || q.note.magic != MAGIC)
 			continue;
-		if (q.note.kind == ANSWER)
-			take_answer(e, &q.note);
+		if (q.note.kind != QUERY)
+			take_note(e, &q.note);
 		else if (!e->peers.queries && !(e->peers.queries = calloc(QUERIES, sizeof(q))))
 			return;
 		else

@@ -46,6 +46,10 @@ void sn_peer_put(struct sn_eng *e, struct sn_peer *p);
 enum sn_peer_state sn_peer_ask(struct sn_eng *e, struct sn_peer *p, uint64_t since);
 /* Logs once that the peer is gone, and what follows. */
 void sn_peer_report(struct sn_peer *p, const char *what);
+/* sn_peer_leave() tells another NIC that this one closes its Ethernet port; there, sn_peer_left()
+ * then returns true. */
+void sn_peer_leave(struct sn_eng *e, const struct in6_addr *ip);
+bool sn_peer_left(const struct sn_peer *p);
 void sn_peers_poll(struct sn_eng *e); /* reads queries and answers */
 void sn_peers_answer(
 	struct sn_eng *e); /* call it when all packets before the queries are handled */
