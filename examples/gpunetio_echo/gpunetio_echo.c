@@ -15,7 +15,7 @@
 #include "exchange.h"
 #include "echo.h"
 
-#define QUIET_MS 500   /* without a reply after all requests: those that are missing are lost */
+#define QUIET_MS 2000  /* without a reply after all requests: those that are missing are lost */
 #define NAP_NS	 20000 /* between two polls of a client */
 
 static const struct et_program program = {

@@ -22,7 +22,7 @@
 #include "gdk_sdk_rdma_dev.h"
 
 #define RIG_BYTES 65536u
-#define RIG_LIMIT 10000000000ull /* time limit of waits, ns */
+#define RIG_LIMIT 40000000000ull /* time limit of waits, ns */
 #define RIG_FLAGS \
 	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | \
 	 DOCA_ACCESS_FLAG_RDMA_READ)

@@ -179,7 +179,6 @@ static int round_of(int handler, enum doca_gpu_dev_verbs_resource_sharing_mode m
 	int bad = 0;
 
 	rig_init(&r, depth, handler, 0);
-	r.st->wait_limit_ns = 60000000000u;
 	r.exec = note;
 	count_in(&r);
 	memset(executed, 0, sizeof(executed));

@@ -41,7 +41,7 @@ static void use(struct e2e_qp *qp)
 		gdk_mark_ready(qp->dev, idx, idx, E2E_EXCL, E2E_AUTO);
 		gdk_submit(qp->dev, idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
 	}
-	E2E_REQUIRE(!gdk_wait_for(qp->dev, idx, E2E_EXCL, 6 * E2E_WAIT_NS));
+	E2E_REQUIRE(!gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS));
 }
 
 /* Makes the service ring for a CPU_PROXY queue pair or, if `own` is set, a thread of this

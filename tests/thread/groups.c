@@ -102,7 +102,6 @@ static int run(void *(*fn)(void *), uint64_t from, uint32_t depth, uint32_t seed
 
 	rig_init(&rig, depth, RIG_DB, 0);
 	start_at(from);
-	rig.st->wait_limit_ns = 60000000000u;
 	rig.st->abort_word = (uint32_t)aborted;
 	gdk_host_block_init(&block, &warp, THREADS, seed);
 	stop = 0;

@@ -128,7 +128,7 @@ static void *receiver(void *arg)
 				n[q]++;
 				left--;
 			}
-		if (bound_passed(&b, left, 3 * E2E_WAIT_NS))
+		if (bound_passed(&b, left, E2E_WAIT_NS))
 			fail("no message after", first, n[first]);
 		if (left == before)
 			sched_yield();

@@ -62,7 +62,7 @@ static void *refuse_and_connect(void *arg)
 		E2E_REQUIRE(!gdk_verbs_qp_clear_abort(qp.hl->qp_gverbs));
 		if (i % 2)
 			e2e_proxy_begin(&qp);
-		E2E_REQUIRE(!gdk_wait_for(qp.dev, post(&qp), E2E_MODE, 6 * E2E_WAIT_NS));
+		E2E_REQUIRE(!gdk_wait_for(qp.dev, post(&qp), E2E_MODE, E2E_WAIT_NS));
 		e2e_qp_reset(&qp);
 		E2E_REQUIRE(gdk_wait(qp.dev, 0, E2E_MODE) == -ENOTCONN);
 		e2e_qp_close(&qp);
@@ -73,7 +73,7 @@ static void *refuse_and_connect(void *arg)
 /* Its doorbells wait until the host rings, after the log reported them. */
 static void *wait_for_late(void *arg)
 {
-	E2E_REQUIRE(!gdk_wait_for(late.dev, post(&late), E2E_MODE, 6 * E2E_WAIT_NS));
+	E2E_REQUIRE(!gdk_wait_for(late.dev, post(&late), E2E_MODE, E2E_WAIT_NS));
 	return arg;
 }
 

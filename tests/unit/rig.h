@@ -75,7 +75,7 @@ static inline void rig_init(struct rig *r, uint32_t depth, int handler, int coll
 			    GDK_QPF_SYS_SCOPE | GDK_QPF_HOST_EXEC |
 				    (handler == RIG_BF ? GDK_QPF_BLUEFLAME : 0) |
 				    (collapsed ? GDK_QPF_COLLAPSED : 0));
-	r->st->wait_limit_ns = 5000000000u;
+	r->st->wait_limit_ns = 40000000000u; /* for threads without a core */
 	for (i = 0; i < depth; i++)
 		r->cqe[i].op_own = 0xf1;
 	r->dbrec[1] = handler == RIG_NO_DBR ? RIG_POISON : 0;

@@ -16,7 +16,7 @@ static void (*meanwhile)(void);
 
 static struct rig rig;
 
-TestSuite(cq_dev, .timeout = 20);
+TestSuite(cq_dev, .timeout = 60);
 
 /* Posts and rings n NOPs with these control flags (GDK_CE_ALWAYS: signalled). */
 static void post(uint32_t n, uint32_t flags)

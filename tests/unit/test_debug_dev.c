@@ -369,7 +369,7 @@ Test(debug_dev, unrung_tail_is_reported)
 }
 
 /* The one-WQE operations of exclusive use ring all slots before theirs, or none. */
-Test(debug_dev, put_behind_a_refused_wqe_ends, .timeout = 20)
+Test(debug_dev, put_behind_a_refused_wqe_ends, .timeout = 60)
 {
 	const struct doca_gpu_dev_verbs_addr a = gdk_addr(ADDR, RKEY);
 	uint64_t at, t;

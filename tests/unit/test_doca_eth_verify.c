@@ -45,7 +45,7 @@ static void open_queue(uint32_t call_packets, uint64_t count)
 	consumed = sum = squares = 0;
 }
 
-TestSuite(doca_eth_verify, .timeout = 30);
+TestSuite(doca_eth_verify, .timeout = 60);
 
 /* Sends the packets from number k on. */
 static int send_call(uint64_t k)

@@ -60,7 +60,7 @@ static void fini(void)
 	rig_close();
 }
 
-TestSuite(eth_packet, .init = init, .fini = fini, .timeout = 30);
+TestSuite(eth_packet, .init = init, .fini = fini, .timeout = 60);
 
 static const uint8_t guest[6] = { 0x52, 0x54, 0, 1, 2, 3 };
 

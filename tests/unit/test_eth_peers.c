@@ -22,7 +22,7 @@ static void init(void)
 	rig_start();
 }
 
-TestSuite(eth_peers, .init = init, .fini = rig_close, .timeout = 30);
+TestSuite(eth_peers, .init = init, .fini = rig_close, .timeout = 60);
 
 /* Sends a frame and checks which hosts receive it: bit i for host i. */
 static void goes_to(const uint8_t mac[6], unsigned hosts)

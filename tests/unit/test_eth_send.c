@@ -8,7 +8,7 @@
 
 #include "eth_sq_rig.h"
 
-TestSuite(eth_send, .init = sq_rig, .fini = sq_fini, .timeout = 30);
+TestSuite(eth_send, .init = sq_rig, .fini = sq_fini, .timeout = 60);
 
 Test(eth_send, sends_a_frame_from_memory)
 {

@@ -6,7 +6,7 @@
  */
 #include "eth_sq_rig.h"
 
-TestSuite(eth_send_bad, .init = sq_rig, .fini = sq_fini, .timeout = 30);
+TestSuite(eth_send_bad, .init = sq_rig, .fini = sq_fini, .timeout = 60);
 
 static void begin_send(void)
 {

@@ -9,7 +9,7 @@
 #define WAIT_TIME 2
 #define SECOND	  1000000000ull
 
-TestSuite(eth_send_multi, .init = sq_rig, .fini = sq_fini, .timeout = 30);
+TestSuite(eth_send_multi, .init = sq_rig, .fini = sq_fini, .timeout = 60);
 
 /* ---- multi-packet WQEs ---- */
 

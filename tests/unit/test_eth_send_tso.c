@@ -8,7 +8,7 @@
 
 #define FLAGS_AT 13 /* in the TCP header */
 
-TestSuite(eth_send_tso, .init = sq_rig, .fini = sq_fini, .timeout = 30);
+TestSuite(eth_send_tso, .init = sq_rig, .fini = sq_fini, .timeout = 60);
 
 static uint8_t hdr[128];
 

@@ -10,7 +10,7 @@
 
 #include "eth_wire_rig.h"
 
-TestSuite(eth_wire, .init = rig_open, .fini = rig_close, .timeout = 30);
+TestSuite(eth_wire, .init = rig_open, .fini = rig_close, .timeout = 60);
 
 static const uint8_t everyone[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 static const uint8_t stranger[6] = { 0x52, 0x54, 0, 1, 2, 3 };

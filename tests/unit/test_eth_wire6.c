@@ -47,7 +47,7 @@ static void fini(void)
 	rig_close();
 }
 
-TestSuite(eth_wire6, .init = init, .fini = fini, .timeout = 30);
+TestSuite(eth_wire6, .init = init, .fini = fini, .timeout = 60);
 
 static void exchange(uint32_t len)
 {

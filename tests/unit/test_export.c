@@ -324,7 +324,7 @@ Test(qp_export, reset_restores_the_initial_state)
 }
 
 /* Each round makes another number of puts, so the resets find various indices of the CQ. */
-Test(qp_reset, defect_28_data_flows_again_after_every_reset, .timeout = 20)
+Test(qp_reset, defect_28_data_flows_again_after_every_reset, .timeout = 60)
 {
 	struct e2e_path path = { .ack_timeout = 14, .retry_cnt = 7 };
 	doca_gpu_dev_verbs_ticket_t t;

@@ -35,7 +35,7 @@ static uint64_t plain_end(void)
 	return rig.qp.gdk_plain_end;
 }
 
-TestSuite(plain_dev, .timeout = 30);
+TestSuite(plain_dev, .timeout = 60);
 
 /* A full ring is noticed, although most posts do not look at `completed`. */
 Test(plain_dev, it_is_one_ring_above_what_is_complete)

@@ -48,7 +48,7 @@ static void close_all(void)
 	e2e_close(&nic);
 }
 
-TestSuite(service, .init = open_all, .fini = close_all, .timeout = 20);
+TestSuite(service, .init = open_all, .fini = close_all, .timeout = 60);
 
 static void post(int i, uint64_t pi)
 {

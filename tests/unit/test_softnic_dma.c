@@ -56,7 +56,7 @@ static void init(void)
 	w.to = (uintptr_t)to + 4096;
 }
 
-TestSuite(softnic_dma, .init = init, .fini = fake_close, .timeout = 30);
+TestSuite(softnic_dma, .init = init, .fini = fake_close, .timeout = 60);
 
 static void piece(uint8_t *s, uint32_t first, uint32_t key, uint64_t addr)
 {

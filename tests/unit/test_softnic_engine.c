@@ -123,7 +123,7 @@ Test(softnic_engine, icrc_of_every_length)
 			     "wrong ICRC of %zu bytes", len);
 }
 
-Test(softnic_engine, write_many_packets, .init = pair, .timeout = 20)
+Test(softnic_engine, write_many_packets, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, LEN);
 
@@ -134,7 +134,7 @@ Test(softnic_engine, write_many_packets, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, many_laps_in_order, .init = pair, .timeout = 30)
+Test(softnic_engine, many_laps_in_order, .init = pair, .timeout = 60)
 {
 	unsigned i;
 
@@ -151,7 +151,7 @@ Test(softnic_engine, many_laps_in_order, .init = pair, .timeout = 30)
 	fake_close();
 }
 
-Test(softnic_engine, inline_and_gather, .init = pair, .timeout = 20)
+Test(softnic_engine, inline_and_gather, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 0), g = rdma(SN_OP_WRITE, 4096, 5);
 
@@ -172,7 +172,7 @@ Test(softnic_engine, inline_and_gather, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, send_waits_for_a_receive, .init = pair, .timeout = 20)
+Test(softnic_engine, send_waits_for_a_receive, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_SEND_IMM, 0, 3000);
 	uint8_t cqe[64];
@@ -190,7 +190,7 @@ Test(softnic_engine, send_waits_for_a_receive, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, write_with_immediate_takes_a_receive, .init = pair, .timeout = 20)
+Test(softnic_engine, write_with_immediate_takes_a_receive, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE_IMM, 0, 5000);
 	uint8_t cqe[64];
@@ -205,7 +205,7 @@ Test(softnic_engine, write_with_immediate_takes_a_receive, .init = pair, .timeou
 	fake_close();
 }
 
-Test(softnic_engine, send_longer_than_its_receive, .init = pair, .timeout = 20)
+Test(softnic_engine, send_longer_than_its_receive, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_SEND, 0, 3000);
 
@@ -218,7 +218,7 @@ Test(softnic_engine, send_longer_than_its_receive, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, read_and_atomics, .init = pair, .timeout = 20)
+Test(softnic_engine, read_and_atomics, .init = pair, .timeout = 60)
 {
 	struct fake_wqe r = rdma(SN_OP_READ, 0, LEN), f = rdma(SN_OP_FA, 0, 8),
 			c = rdma(SN_OP_CS, 0, 8);
@@ -247,7 +247,7 @@ Test(softnic_engine, read_and_atomics, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, remote_access_error_and_flush, .init = pair, .timeout = 20)
+Test(softnic_engine, remote_access_error_and_flush, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64), bad = rdma(SN_OP_WRITE, 0, LEN);
 
@@ -269,7 +269,7 @@ Test(softnic_engine, remote_access_error_and_flush, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, wrong_local_key, .init = pair, .timeout = 20)
+Test(softnic_engine, wrong_local_key, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64);
 
@@ -279,7 +279,7 @@ Test(softnic_engine, wrong_local_key, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, unmapped_memory_completes_in_error, .init = pair, .timeout = 20)
+Test(softnic_engine, unmapped_memory_completes_in_error, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64);
 
@@ -289,7 +289,7 @@ Test(softnic_engine, unmapped_memory_completes_in_error, .init = pair, .timeout 
 	fake_close();
 }
 
-Test(softnic_engine, unknown_opcode_is_counted, .init = pair, .timeout = 20)
+Test(softnic_engine, unknown_opcode_is_counted, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(0x3e, 0, 64);
 
@@ -299,7 +299,7 @@ Test(softnic_engine, unknown_opcode_is_counted, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, doorbell_beyond_the_written_wqes, .init = pair, .timeout = 20)
+Test(softnic_engine, doorbell_beyond_the_written_wqes, .init = pair, .timeout = 60)
 {
 	a.pi++;
 	fake_ring(&a);
@@ -308,7 +308,7 @@ Test(softnic_engine, doorbell_beyond_the_written_wqes, .init = pair, .timeout = 
 	fake_close();
 }
 
-Test(softnic_engine, unresponsive_peer_ends_in_a_retry_error, .init = pair, .timeout = 20)
+Test(softnic_engine, unresponsive_peer_ends_in_a_retry_error, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 64);
 
@@ -377,18 +377,18 @@ static void ring_both(bool no_dbr, unsigned rounds)
 	fake_close();
 }
 
-Test(softnic_engine, overwritten_doorbell_is_found_in_the_dbrec, .init = pair, .timeout = 30)
+Test(softnic_engine, overwritten_doorbell_is_found_in_the_dbrec, .init = pair, .timeout = 60)
 {
 	ring_both(false, 500);
 }
 
-Test(softnic_engine, overwritten_doorbell_without_dbrec_is_recovered, .init = pair, .timeout = 30)
+Test(softnic_engine, overwritten_doorbell_without_dbrec_is_recovered, .init = pair, .timeout = 60)
 {
 	ring_both(true, 50);
 	cr_assert_gt(sn_dev->stats.db_recovered, 0);
 }
 
-Test(softnic_engine, unrung_wqe_of_a_dbrec_less_qp_is_not_executed, .init = pair, .timeout = 20)
+Test(softnic_engine, unrung_wqe_of_a_dbrec_less_qp_is_not_executed, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 8);
 	uint8_t cqe[64];
@@ -402,7 +402,7 @@ Test(softnic_engine, unrung_wqe_of_a_dbrec_less_qp_is_not_executed, .init = pair
 	fake_close();
 }
 
-Test(softnic_engine, dbrec_only_mode_ignores_the_register_value, .init = pair, .timeout = 20)
+Test(softnic_engine, dbrec_only_mode_ignores_the_register_value, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 8);
 
@@ -413,7 +413,7 @@ Test(softnic_engine, dbrec_only_mode_ignores_the_register_value, .init = pair, .
 	fake_close();
 }
 
-Test(softnic_engine, full_cq_is_an_overrun, .init = pair, .timeout = 20)
+Test(softnic_engine, full_cq_is_an_overrun, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = { .opcode = SN_OP_NOP, .fm = SIGNAL };
 	unsigned i;
@@ -434,7 +434,7 @@ Test(softnic_engine, full_cq_is_an_overrun, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, collapsed_cq_reports_the_last_index, .init = pair, .timeout = 20)
+Test(softnic_engine, collapsed_cq_reports_the_last_index, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = { .opcode = SN_OP_NOP, .fm = SIGNAL };
 	uint16_t last = 0;
@@ -481,7 +481,7 @@ static pid_t other_host(int *stop)
 	_exit(sn_dev->stats.icrc_errors != 0);
 }
 
-Test(softnic_engine, two_processes_over_udp, .timeout = 30)
+Test(softnic_engine, two_processes_over_udp, .timeout = 60)
 {
 	struct fake_wqe w, r;
 	int stop, status;
@@ -538,7 +538,7 @@ static unsigned events(void)
 	return n;
 }
 
-Test(softnic_engine, one_event_per_arm_even_if_arms_overwrite, .init = pair, .timeout = 20)
+Test(softnic_engine, one_event_per_arm_even_if_arms_overwrite, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, 8);
 
@@ -562,7 +562,7 @@ Test(softnic_engine, one_event_per_arm_even_if_arms_overwrite, .init = pair, .ti
 	fake_close();
 }
 
-Test(softnic_engine, fence_waits_for_the_read, .init = pair, .timeout = 20)
+Test(softnic_engine, fence_waits_for_the_read, .init = pair, .timeout = 60)
 {
 	struct fake_wqe r = rdma(SN_OP_READ, 0, LEN), w = rdma(SN_OP_WRITE, 0, LEN);
 
@@ -580,7 +580,7 @@ Test(softnic_engine, fence_waits_for_the_read, .init = pair, .timeout = 20)
 	fake_close();
 }
 
-Test(softnic_engine, local_operations_complete_in_order, .init = pair, .timeout = 20)
+Test(softnic_engine, local_operations_complete_in_order, .init = pair, .timeout = 60)
 {
 	struct fake_wqe w = rdma(SN_OP_WRITE, 0, LEN), nop = { .opcode = SN_OP_NOP },
 			dump = { .opcode = SN_OP_DUMP, .fm = SIGNAL, .nsge = 1 };

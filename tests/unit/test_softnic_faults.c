@@ -134,7 +134,7 @@ Test(softnic_faults, same_seed_same_losses, .timeout = 60)
 	cr_assert_neq(memcmp(first, other, N), 0);
 }
 
-Test(softnic_faults, packets_are_duplicated, .timeout = 30)
+Test(softnic_faults, packets_are_duplicated, .timeout = 60)
 {
 	rig(SN_QPT_UC, &(struct sn_cfg){ .dup_ppm = ALWAYS });
 	run(SN_OP_WRITE, 2 * N);
@@ -142,7 +142,7 @@ Test(softnic_faults, packets_are_duplicated, .timeout = 30)
 	over();
 }
 
-Test(softnic_faults, corrupt_packets_do_not_arrive, .timeout = 30)
+Test(softnic_faults, corrupt_packets_do_not_arrive, .timeout = 60)
 {
 	rig(SN_QPT_UC, &(struct sn_cfg){ .corrupt_ppm = ALWAYS });
 	run(SN_OP_WRITE, N);
@@ -152,7 +152,7 @@ Test(softnic_faults, corrupt_packets_do_not_arrive, .timeout = 30)
 	over();
 }
 
-Test(softnic_faults, reordered_packets_change_places, .timeout = 30)
+Test(softnic_faults, reordered_packets_change_places, .timeout = 60)
 {
 	uint8_t cqe[64];
 
@@ -168,7 +168,7 @@ Test(softnic_faults, reordered_packets_change_places, .timeout = 30)
 }
 
 /* The corrupted bit may be anywhere between the UDP header and the end; the ICRC must reveal it. */
-Test(softnic_faults, corrupt_bits_on_the_wire, .timeout = 30)
+Test(softnic_faults, corrupt_bits_on_the_wire, .timeout = 60)
 {
 	unsigned header = 0, payload = 0, icrc_wrong = 0;
 	struct wire_peer peer;
@@ -195,7 +195,7 @@ Test(softnic_faults, corrupt_bits_on_the_wire, .timeout = 30)
 	over();
 }
 
-Test(softnic_faults, packets_are_delayed_both_ways, .timeout = 30)
+Test(softnic_faults, packets_are_delayed_both_ways, .timeout = 60)
 {
 	uint64_t start;
 
@@ -209,7 +209,7 @@ Test(softnic_faults, packets_are_delayed_both_ways, .timeout = 30)
 
 /* ---- the NIC itself ---- */
 
-Test(softnic_faults, qp_fails_after_err_after_messages, .timeout = 30)
+Test(softnic_faults, qp_fails_after_err_after_messages, .timeout = 60)
 {
 	rig(SN_QPT_RC, &(struct sn_cfg){ .err_after = 3 });
 	fake_async = 0;
@@ -257,7 +257,7 @@ static void ring_with(struct fake_qp *q, uint32_t index)
 	__atomic_store_n((uint64_t *)(void *)(q->uar + 0x800), v, __ATOMIC_RELEASE);
 }
 
-Test(softnic_faults, dbrec_only_mode, .timeout = 30)
+Test(softnic_faults, dbrec_only_mode, .timeout = 60)
 {
 	struct fake_wqe w = { .opcode = SN_OP_NOP, .fm = SIGNAL };
 	uint8_t cqe[64];

@@ -7,7 +7,7 @@
  */
 #include "requester_rig.h"
 
-TestSuite(softnic_requester, .fini = wire_over, .timeout = 30);
+TestSuite(softnic_requester, .fini = wire_over, .timeout = 60);
 
 /* ---- packets of work requests ---- */
 

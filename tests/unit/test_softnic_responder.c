@@ -12,7 +12,7 @@ static void rc(void)
 	wire_rig(SN_QPT_RC, 0);
 }
 
-TestSuite(softnic_responder, .init = rc, .fini = wire_over, .timeout = 30);
+TestSuite(softnic_responder, .init = rc, .fini = wire_over, .timeout = 60);
 
 static void send_read(uint32_t psn, uint32_t off, uint32_t len)
 {

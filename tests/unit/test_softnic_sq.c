@@ -51,7 +51,7 @@ static void uc(void)
 	rig(SN_QPT_UC);
 }
 
-TestSuite(softnic_sq, .fini = fake_close, .timeout = 30);
+TestSuite(softnic_sq, .fini = fake_close, .timeout = 60);
 
 /* ---- writing WQEs segment by segment ---- */
 

@@ -28,7 +28,7 @@ static void ud(void)
 	pthread_mutex_unlock(&sn_dev->lock);
 }
 
-TestSuite(softnic_unreliable, .fini = wire_over, .timeout = 30);
+TestSuite(softnic_unreliable, .fini = wire_over, .timeout = 60);
 
 /* ---- unreliable connections ---- */
 

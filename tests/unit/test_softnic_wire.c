@@ -12,7 +12,7 @@ static void rc(void)
 	wire_rig(SN_QPT_RC, 0);
 }
 
-TestSuite(softnic_wire, .init = rc, .fini = wire_over, .timeout = 30);
+TestSuite(softnic_wire, .init = rc, .fini = wire_over, .timeout = 60);
 
 /* header fields of the next packet */
 struct ip_header {

@@ -8,7 +8,7 @@
 
 static const gdk_mode_t modes[] = { RIG_EXCL, RIG_CTA, RIG_GPU };
 
-TestSuite(wait_dev, .timeout = 30);
+TestSuite(wait_dev, .timeout = 60);
 
 /* Slots below those that are complete, and CQEs, of which there are fewer than slots. */
 Test(wait_dev, wait_for_a_complete_slot_polls_no_more)

@@ -9,7 +9,7 @@
 
 static int others_look; /* another thread polls CQEs in each turn */
 
-TestSuite(wait_host, .timeout = 30);
+TestSuite(wait_host, .timeout = 60);
 
 /* Waits for `need` slots, none of which completes, and checks the longest pause. */
 static void waits(uint32_t flags, uint64_t need, uint64_t limit_ns, uint64_t longest)
