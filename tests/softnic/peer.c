@@ -151,7 +151,6 @@ static void look(struct sn_eng *e, struct sn_peer *p)
 	if (!err) {
 		p->known = true;
 		p->reported = false;
-		p->left &= !p->gone;
 		p->gone = 0;
 	} else if (err == -ECONNREFUSED && p->known && !p->gone) {
 		p->gone = e->now;
@@ -174,6 +173,15 @@ enum sn_peer_state sn_peer_ask(struct sn_eng *e, struct sn_peer *p, uint64_t sin
 	return p->handled > since ? SN_PEER_HANDLED : SN_PEER_BUSY;
 }
 
+static struct sn_peer *find(struct sn_eng *e, const struct in6_addr *ip)
+{
+	struct sn_peer *p = e->peers.list;
+
+	while (p && !sn_addr_same(&p->ip, ip))
+		p = p->next;
+	return p;
+}
+
 struct sn_peer *sn_peer_get(struct sn_eng *e, const struct in6_addr *ip)
 {
 	struct sn_peer *p;
@@ -181,8 +189,7 @@ struct sn_peer *sn_peer_get(struct sn_eng *e, const struct in6_addr *ip)
 	if (e->peers.fd < 0 || e->dev->cfg.card_timers || sn_addr_same(ip, &e->dev->cfg.ip) ||
 	    IN6_IS_ADDR_UNSPECIFIED(ip))
 		return NULL;
-	for (p = e->peers.list; p && !sn_addr_same(&p->ip, ip); p = p->next)
-		;
+	p = find(e, ip);
 	if (!p) {
 		p = calloc(1, sizeof(*p));
 		if (!p)
@@ -224,6 +231,12 @@ void sn_peer_report(struct sn_peer *p, const char *what)
 		   what);
 }
 
+void sn_peer_opened(struct sn_peer *p)
+{
+	if (p)
+		p->left = false;
+}
+
 bool sn_peer_left(const struct sn_peer *p)
 {
 	return p->left;
@@ -243,10 +256,8 @@ void sn_peer_leave(struct sn_eng *e, const struct in6_addr *ip)
 
 static void take_note(struct sn_eng *e, const struct sn_note *note)
 {
-	struct sn_peer *p;
+	struct sn_peer *p = find(e, &note->ip);
 
-	for (p = e->peers.list; p && !sn_addr_same(&p->ip, &note->ip); p = p->next)
-		;
 	if (!p)
 		return;
 	p->left |= note->kind == LEAVE;

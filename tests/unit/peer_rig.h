@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PEER_QUERY = 1, PEER_ANSWER = 2, PEER_MAGIC = 0x67706c31, PEER_PID = 4711 };
+enum { PEER_QUERY = 1, PEER_ANSWER = 2, PEER_LEAVE = 3, PEER_MAGIC = 0x67706c31, PEER_PID = 4711 };
 
 struct peer_note {
 	uint32_t magic, kind;

@@ -59,6 +59,24 @@ Test(eth_pause_peer, card_timers_ignore_the_process)
 	close(fd);
 }
 
+/* The NIC of the process of host 1 answers requests until it has taken a frame. */
+static void take_frame(void)
+{
+	struct control c;
+
+	do {
+		rig_pass(1 * MS);
+		while (take_control(1, &c)) {
+			c.kind = GRANT;
+			c.count = 10 * COST;
+			give(1, c);
+		}
+		rig_pass(1 * MS);
+	} while (!send_to(1));
+	rig_pass(1000);
+	cr_assert_eq(rig_take(1), 100);
+}
+
 Test(eth_pause_peer, frame_to_ended_process_fails)
 {
 	int fd = peer_lives(rig_ip[1]);
@@ -75,21 +93,7 @@ Test(eth_pause_peer, frame_to_ended_process_fails)
 	fd = peer_lives(rig_ip[1]);
 	rig_pass(200 * MS);
 	cr_assert_not(send_to(1));
-	while (rig_sent) {
-		struct control c;
-
-		rig_pass(1 * MS);
-		while (take_control(1, &c)) {
-			c.kind = GRANT;
-			c.count = 10 * COST;
-			give(1, c);
-		}
-		rig_pass(1 * MS);
-		if (send_to(1))
-			break;
-	}
-	rig_pass(1000);
-	cr_assert_eq(rig_take(1), 100);
+	take_frame();
 	close(fd);
 }
 
@@ -110,6 +114,68 @@ Test(eth_pause_peer, broadcast_is_dropped_for_ended_process)
 	STAT(eth_tx_frames, 1);
 	STAT(eth_tx_copies, 2);
 	STAT(eth_tx_failed, 1);
+}
+
+/* The process of host 1 closes its port. */
+static void leave(int fd)
+{
+	struct peer_note query, n = { .magic = PEER_MAGIC, .kind = PEER_LEAVE, .pid = PEER_PID };
+	const struct in6_addr ip = rig_addr(1);
+	struct sockaddr_un from;
+	socklen_t len;
+
+	cr_assert(peer_take(fd, &query, &from, &len));
+	memcpy(n.ip, &ip, sizeof(n.ip));
+	cr_assert_eq(sendto(fd, &n, sizeof(n), 0, (struct sockaddr *)&from, len), sizeof(n));
+	rig_pass(5 * MS);
+}
+
+Test(eth_pause_peer, frame_to_closed_port_is_dropped)
+{
+	int fd = peer_lives(rig_ip[1]);
+
+	wait_for_process(fd, false, 10 * MS);
+	leave(fd);
+	close(fd);
+	wait_for_process(-1, false, 200 * MS);
+	cr_assert_eq(rig_sent, 1);
+	STAT(eth_tx_failed, 1);
+}
+
+Test(eth_pause_peer, port_that_opens_again_can_be_killed)
+{
+	int fd = peer_lives(rig_ip[1]);
+
+	wait_for_process(fd, false, 10 * MS);
+	leave(fd);
+	take_frame();
+	while (send_to(1)) /* what it has room for */
+		;
+	close(fd);
+	wait_for_process(-1, false, 1000 * MS);
+	cr_assert_eq(rig_sent, -EHOSTDOWN);
+}
+
+Test(eth_pause_peer, closing_tells_those_that_send)
+{
+	const struct control request = { .kind = REQUEST, .stamp = e->now };
+	const struct in6_addr own = sn_dev->cfg.ip;
+	int sender = peer_lives(rig_ip[1]), other = peer_lives(rig_ip[2]);
+	bool left = false;
+	struct peer_note n;
+	struct sockaddr_un from;
+	socklen_t len;
+
+	give(1, request);
+	rig_pass(1 * MS);
+	sn_eth_close(e);
+	while (peer_take(sender, &n, &from, &len))
+		left |= n.kind == PEER_LEAVE && !memcmp(n.ip, &own, sizeof(n.ip));
+	cr_assert(left);
+	while (peer_take(other, &n, &from, &len))
+		cr_assert_eq(n.kind, PEER_QUERY);
+	close(sender);
+	close(other);
 }
 
 Test(eth_pause_peer, own_absence_does_not_count)
