@@ -24,33 +24,32 @@ switch_off vx0 $stxcsum
 # The threads do not answer ARP. The NIC's MAC address is 02:00 and its IPv4 address.
 ok ip -n $a neigh add 192.168.180.2 lladdr 02:00:0a:50:00:02 dev vx0
 
-ip netns exec $b timeout 60 "$run" --strict --ip 10.80.0.2 --eth-peers 10.80.0.1 --eth-vni 80 -- \
-	"$(realpath "${B:-build}")/bin/gpunetio_echo" -g host -D 50 -a 192.168.180.2 -b 64 -s 1514 >"$tmp/server" 2>&1 &
+ip netns exec $b timeout 290 "$run" --strict --ip 10.80.0.2 --eth-peers 10.80.0.1 --eth-vni 80 -- \
+	"$(realpath "${B:-build}")/bin/gpunetio_echo" -g host -D 280 -a 192.168.180.2 -b 64 -s 1514 >"$tmp/server" 2>&1 &
 server=$!
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	grep -q 'threads answer' "$tmp/server" && break
 	kill -0 $server 2>/dev/null || fail "gpunetio_echo ends"
 	sleep 0.1
 done
 pings 192.168.180.2 100 56
 pings 192.168.180.2 5 1300
-ip netns exec $a timeout 30 python3 - >"$tmp/python" 2>&1 <<'PYTHON' || fail "datagrams do not return"
+ip netns exec $a timeout 120 python3 - >"$tmp/python" 2>&1 <<'PYTHON' || fail "datagrams do not return"
 import random
 import socket
 
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.settimeout(5)
+udp.settimeout(60)
 udp.connect(("192.168.180.2", 7))
+other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+other.sendto(b"no request", ("192.168.180.2", 8))
 for n in range(100):
     data = random.randbytes(13 * n)
     udp.send(data)
     assert udp.recv(2000) == data, f"datagram {n}"
 udp.send(b"burst")
 assert udp.recv(2000) == b"burst"
-other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-other.sendto(b"no request", ("192.168.180.2", 8))
 PYTHON
-sleep 0.2
 kill -TERM $server # timeout, which passes it on
 wait $server
 status=$?

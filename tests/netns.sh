@@ -45,7 +45,7 @@ begin_capture() {
 	ip netns exec $a dumpcap -q -i gdk0 -B 64 -P -f 'udp dst port 4791' -w "$tmp/$1.pcap" \
 		>"$tmp/capture" 2>&1 &
 	capture=$!
-	await 50 test -s "$tmp/$1.pcap"
+	await 600 test -s "$tmp/$1.pcap"
 }
 
 # Fields of the packets that the checks of a capture read.
@@ -67,13 +67,13 @@ both() { # label, network, additional arguments of the client, command...
 	local label=$1 net=$2 to=$3 server
 	shift 3
 	begin_capture "$label"
-	timeout 30 ip netns exec $a "$run" --strict --ip ${net}1 -- "$@" >"$tmp/server" 2>&1 &
+	timeout 120 ip netns exec $a "$run" --strict --ip ${net}1 -- "$@" >"$tmp/server" 2>&1 &
 	server=$!
-	await 50 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
-	timeout 30 ip netns exec $b "$run" --strict --ip ${net}2 -- "$@" $to >"$tmp/client" 2>&1 ||
+	await 600 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
+	timeout 120 ip netns exec $b "$run" --strict --ip ${net}2 -- "$@" $to >"$tmp/client" 2>&1 ||
 		complain "$label: the client fails" client
 	if [ "$1" = "$demo" ]; then # this server runs until it is stopped
-		await 50 grep -q Validation "$tmp/server"
+		await 600 grep -q Validation "$tmp/server"
 		kill -INT $server 2>/dev/null
 	fi
 	wait $server || complain "$label: the server fails" server
@@ -112,7 +112,7 @@ seen put_bw "a source port >= 49152" '$2 >= 49152'
 ip -n $a link set gdk0 mtu 1500
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_rc_pingpong -g 3 -m 2048 -n 1 >"$tmp/server" 2>&1 &
 server=$!
-await 50 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
+await 600 sh -c "ip netns exec $a cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A '"
 timeout 20 ip netns exec $b "$run" --ip 10.77.0.2 -- ibv_rc_pingpong -g 3 -m 2048 -n 1 10.77.0.1 >"$tmp/client" 2>&1
 wait $server
 grep -q 'to RTR' "$tmp/server" || complain "a path MTU of 2048 on an interface of 1500 is not refused" server
@@ -120,7 +120,7 @@ grep -q 'to RTR' "$tmp/server" || complain "a path MTU of 2048 on an interface o
 # The NIC refuses an address that another process uses.
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_asyncwatch -d mlx5_0 >"$tmp/first" 2>&1 &
 first=$!
-await 50 sh -c "ip netns exec $a cat /proc/net/udp | grep -qi ':12B7 '"
+await 600 sh -c "ip netns exec $a cat /proc/net/udp | grep -qi ':12B7 '"
 timeout 20 ip netns exec $a "$run" --ip 10.77.0.1 -- ibv_devinfo >"$tmp/second" 2>&1
 grep -q 'Address already in use' "$tmp/second" || complain "two processes share one address" second
 kill $first

@@ -36,7 +36,7 @@ pcap_server=
 # -B 256: a capture buffer of 256 MiB, so that the kernel drops no packets.
 dumpcap -q -i lo -B 256 -P -f "udp port 4791 and net $net" -w "$file" >"$tmp/capture" 2>&1 &
 capture=$!
-for _ in $(seq 50); do
+for _ in $(seq 600); do
 	[ -s "$file" ] && break
 	kill -0 $capture 2>/dev/null || break
 	sleep 0.1
@@ -52,12 +52,12 @@ fi
 . tests/lib/port.sh
 next_port
 # shellcheck disable=SC2086 # an option and its value, or nothing
-timeout 60 "$run" --ip $net.1 $pcap_server -- "$demo" -g host -d mlx5_0 -P $port >"$tmp/server" 2>&1 &
+timeout 240 "$run" --ip $net.1 $pcap_server -- "$demo" -g host -d mlx5_0 -P $port >"$tmp/server" 2>&1 &
 server=$!
 await_port "$port" $server
-timeout 60 "$run" --ip $net.2 -- "$demo" -g host -d mlx5_0 -c 127.0.0.1 -P $port -p 2 -i 500 -s 10000 >"$tmp/client" 2>&1 ||
+timeout 240 "$run" --ip $net.2 -- "$demo" -g host -d mlx5_0 -c 127.0.0.1 -P $port -p 2 -i 500 -s 10000 >"$tmp/client" 2>&1 ||
 	fail "the client fails"
-for _ in $(seq 50); do
+for _ in $(seq 600); do
 	kill -0 $server 2>/dev/null || break
 	sleep 0.1
 done

@@ -53,10 +53,10 @@ PYTHON
 begin_responder() { # its address, options of softnic-run
 	local address=$1
 	shift
-	ip netns exec $b timeout 60 "$run" --strict --pcap "$tmp/nic.pcap" "$@" -- \
-		"$responder" "$address" 50 >"$tmp/server" 2>&1 &
+	ip netns exec $b timeout 290 "$run" --strict --pcap "$tmp/nic.pcap" "$@" -- \
+		"$responder" "$address" 280 >"$tmp/server" 2>&1 &
 	server=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q ready "$tmp/server" && return
 		kill -0 $server 2>/dev/null || fail "the responder ends"
 		sleep 0.1
@@ -69,12 +69,12 @@ ask_longer() { # interface in namespace a
 }
 
 pings() { # address, number, bytes of each: each must be answered, however late
-	ip netns exec $a timeout 50 python3 tests/lib/ping.py "$@" >"$tmp/ping" 2>&1 || fail "$2 pings with $3 bytes fail"
+	ip netns exec $a timeout 250 python3 tests/lib/ping.py "$@" >"$tmp/ping" 2>&1 || fail "$2 pings with $3 bytes fail"
 }
 
 # Sends datagrams, which must return unchanged, and then bytes by TCP. Sets line: what TCP carried.
 exchange() { # address, seed, datagrams, bytes by which each is longer than the last, bytes by TCP
-	ip netns exec $a timeout 30 python3 - "$@" >"$tmp/python" 2>&1 <<'PYTHON' || fail "datagrams or TCP fail"
+	ip netns exec $a timeout 250 python3 - "$@" >"$tmp/python" 2>&1 <<'PYTHON' || fail "datagrams or TCP fail"
 import random
 import socket
 import sys
