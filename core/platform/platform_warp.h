@@ -2,21 +2,23 @@
 /* Copyright (c) gdaki authors */
 /*
  * Blocks and warps made of CPU threads, one thread per lane. Collective functions (sync,
- * ballot, shuffle, match, least value) are meetings: the lanes arrive under a mutex, and wait by
- * futex for the last one. When a meeting is over it does not change any more, so the lanes read its
+ * ballot, shuffle, match, least value) are meetings: the lanes arrive under a mutex, yield, and wait
+ * by futex for the last one. When a meeting is over it does not change any more, so the lanes read its
  * result without the mutex: if all lanes that wake up needed it, they would wait for each other. A
  * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other thread is a
  * whole warp, of one lane, and a block of one thread.
  *
  * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
  * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
- * GDK_HOST_LIMIT_S, aborts the process with a message, where a GPU would hang.
+ * GDK_HOST_LIMIT_NS, aborts the process with a message, where a GPU would hang.
  */
 #ifndef GDK_PLATFORM_WARP_H
 #define GDK_PLATFORM_WARP_H
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +33,9 @@ long syscall(long number, ...); /* unistd.h does not declare it for strict C11 *
 #endif
 
 #define GDK_HOST_LANES	   32
-#define GDK_HOST_LIMIT_S   100	   /* time limit for a meeting, then abort */
-#define GDK_HOST_GATHER_NS 1000000 /* longest wait of gdk_activemask for other lanes */
+#define GDK_HOST_LIMIT_NS  100000000000u /* time limit for a meeting, then abort */
+#define GDK_HOST_GATHER_NS 1000000u	 /* longest wait of gdk_activemask for other lanes */
+#define GDK_HOST_YIELDS	   4		 /* before a lane sleeps in a meeting */
 
 enum gdk_host_call {
 	GDK_HOST_NOTHING,
@@ -134,29 +137,25 @@ GDK_SLOW_FN void gdk_host_enter(struct gdk_host_block *b, uint32_t rank)
 	gdk_host_self.lane = rank % GDK_HOST_LANES;
 }
 
-GDK_SLOW_FN uint64_t gdk_host_time_ns(void)
+/* Waits while *word has the value `old`. Returns 0 if it still has it after ns. A yield is cheaper
+ * than a sleep, and often enough: on a few processors, the other threads arrive before it is this
+ * thread's turn again. Acquire: pairs with the release store of the word. */
+GDK_SLOW_FN int gdk_host_sleep(const uint32_t *word, uint32_t old, uint64_t ns)
 {
 	struct timespec t;
+	int yields;
 
-	timespec_get(&t, TIME_UTC);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Waits while *word has the value `old`. Returns 0 if it still has it at the given time. Acquire:
- * pairs with the release store of the word. */
-GDK_SLOW_FN int gdk_host_sleep(const uint32_t *word, uint32_t old, uint64_t until_ns)
-{
-	struct timespec t;
-
-	t.tv_sec = (time_t)(until_ns / 1000000000u);
-	t.tv_nsec = (long)(until_ns % 1000000000u);
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
-		if (gdk_host_time_ns() >= until_ns)
-			return __atomic_load_n(word, __ATOMIC_ACQUIRE) != old;
-		(void)syscall(SYS_futex, word,
-			      FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME, old,
-			      &t, NULL, FUTEX_BITSET_MATCH_ANY);
+	for (yields = 0; yields < GDK_HOST_YIELDS; yields++) {
+		if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != old)
+			return 1;
+		sched_yield();
 	}
+	t.tv_sec = (time_t)(ns / 1000000000u);
+	t.tv_nsec = (long)(ns % 1000000000u);
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old)
+		if (syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, old, &t, NULL, 0) &&
+		    errno == ETIMEDOUT)
+			return __atomic_load_n(word, __ATOMIC_ACQUIRE) != old;
 	return 1;
 }
 
@@ -296,7 +295,7 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 	struct gdk_host_warp *w = gdk_host_self.warp;
 	const uint32_t bit = 1u << gdk_host_self.lane;
 	struct gdk_host_meeting *m;
-	uint64_t until, result;
+	uint64_t result;
 	uint32_t came;
 	int over;
 
@@ -312,9 +311,9 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 	m->value[gdk_host_self.lane] = v;
 	over = gdk_host_settle(w, m, 0);
 	pthread_mutex_unlock(&w->lock);
-	until = gdk_host_time_ns() +
-		(call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS : GDK_HOST_LIMIT_S * 1000000000ull);
-	if (!over && !gdk_host_sleep(&m->over, 0, until)) {
+	if (!over && !gdk_host_sleep(&m->over, 0,
+				     call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS
+							     : GDK_HOST_LIMIT_NS)) {
 		pthread_mutex_lock(&w->lock);
 		if (!m->over && call != GDK_HOST_GATHER)
 			gdk_host_die("a lane of the mask did not arrive", m->mask, m->came);
@@ -355,7 +354,6 @@ GDK_SLOW_FN int gdk_host_block_through(struct gdk_host_block *b)
 GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 {
 	struct gdk_host_block *b = gdk_host_self.block;
-	const uint64_t until = gdk_host_time_ns() + GDK_HOST_LIMIT_S * 1000000000ull;
 	uint32_t round;
 	int through;
 
@@ -371,7 +369,7 @@ GDK_SLOW_FN int gdk_host_block_meet(int pred, uint32_t *least)
 	pthread_mutex_unlock(&b->lock);
 	if (through)
 		gdk_host_wake(&b->round);
-	else if (!gdk_host_sleep(&b->round, round, until)) {
+	else if (!gdk_host_sleep(&b->round, round, GDK_HOST_LIMIT_NS)) {
 		pthread_mutex_lock(&b->lock);
 		if (b->round == round)
 			gdk_host_die("a thread of the block did not arrive", b->threads, b->came);
