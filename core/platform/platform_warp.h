@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Blocks and warps made of CPU threads, one thread per lane. Collective functions (sync,
- * ballot, shuffle, match, least value) are meetings: the lanes arrive under a mutex, yield, and wait
- * by futex for the last one. When a meeting is over it does not change any more, so the lanes read its
- * result without the mutex: if all lanes that wake up needed it, they would wait for each other. A
- * thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other thread is a
- * whole warp, of one lane, and a block of one thread.
+ * ballot, shuffle, match, least value) are meetings: the lanes arrive under a mutex, yield, and
+ * wait by futex for the last one. When a meeting is over it does not change any more, so the lanes
+ * read its result without the mutex: if all lanes that wake up needed it, they would wait for each
+ * other. A thread becomes a lane with gdk_host_enter() and ends with gdk_host_leave(). Any other
+ * thread is a whole warp, of one lane, and a block of one thread.
  *
  * As on a GPU, all lanes of a mask must call the same function with the same mask. The others
  * do not wait for a lane that has left. A wrong call, or a lane that does not arrive within
@@ -311,9 +311,9 @@ GDK_SLOW_FN uint64_t gdk_host_meet(enum gdk_host_call call, uint32_t mask, uint6
 	m->value[gdk_host_self.lane] = v;
 	over = gdk_host_settle(w, m, 0);
 	pthread_mutex_unlock(&w->lock);
-	if (!over && !gdk_host_sleep(&m->over, 0,
-				     call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS
-							     : GDK_HOST_LIMIT_NS)) {
+	if (!over &&
+	    !gdk_host_sleep(&m->over, 0,
+			    call == GDK_HOST_GATHER ? GDK_HOST_GATHER_NS : GDK_HOST_LIMIT_NS)) {
 		pthread_mutex_lock(&w->lock);
 		if (!m->over && call != GDK_HOST_GATHER)
 			gdk_host_die("a lane of the mask did not arrive", m->mask, m->came);
