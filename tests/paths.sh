@@ -98,6 +98,9 @@ done < <("$run" --help | sed -n -E 's/^  (--[^ ]+)( ([^ ]+))?  .*/\1 \3/p')
 [ "${options:-0}" -gt 20 ] || complain "--help lists only ${options:-0} options"
 
 # A killed run leaves its folder. The next run removes that folder, and no other.
+[ -w /dev/shm ] && base=/dev/shm || base=/tmp
+tree=$(env -u TMPDIR "$run" -- sh -c 'echo "$SOFTNIC_SYSFS"')
+[[ $tree == $base/softnic.* ]] || complain "without TMPDIR the sysfs tree is $tree, expected in $base"
 entries() { find "$TMPDIR" -mindepth 1 -maxdepth 1 | wc -l; }
 export TMPDIR=$tmp/t
 mkdir "$TMPDIR"

@@ -208,13 +208,16 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	rc = sn_tmp_make(tmp);
 	if (rc) {
-		sn_run_message("cannot create a folder for the sysfs tree in TMPDIR: %s",
+		sn_run_message("cannot create a folder for the sysfs tree in TMPDIR (default: "
+			       "/dev/shm or /tmp): %s",
 			       strerror(-rc));
 		return EXIT_NOT_RUN;
 	}
 	rc = sn_run_absolute(tmp, dir) ? set_tree(dir, &cfg) : -ENAMETOOLONG;
 	if (rc)
-		sn_run_message("cannot create the sysfs tree in %s: %s", tmp, strerror(-rc));
+		sn_run_message("cannot create the sysfs tree in %s: %s; set TMPDIR to use another "
+			       "file system",
+			       tmp, strerror(-rc));
 	if (rc || (preload && !set_preload())) {
 		sn_sysfs_remove(tmp);
 		return EXIT_NOT_RUN;

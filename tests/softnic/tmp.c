@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The temporary folder of one run, softnic.XXXXXX in TMPDIR or /tmp. The process that
- * made the folder holds a lock on it until the process ends. A folder without a lock
- * was left by a killed run, and the next run removes it. sysfs.c fills the folder. This
- * file is also linked into softnic-run.
+ * The temporary folder of one run, softnic.XXXXXX in TMPDIR. The process that made the
+ * folder holds a lock on it until the process ends. A folder without a lock was left by a
+ * killed run, and the next run removes it. sysfs.c fills the folder. This file is also
+ * linked into softnic-run.
  */
 #include "front.h"
 
@@ -60,9 +60,15 @@ static void sweep(const char *base)
 		closedir(d);
 }
 
+/* A file system in memory creates and removes the files of a run faster than a disk's. */
+static const char *default_base(void)
+{
+	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
+}
+
 int sn_tmp_make(char dir[PATH_MAX])
 {
-	const char *tmp = getenv("TMPDIR"), *base = tmp && *tmp ? tmp : "/tmp";
+	const char *tmp = getenv("TMPDIR"), *base = tmp && *tmp ? tmp : default_base();
 	int i;
 
 	sweep(base);

@@ -61,7 +61,7 @@ static void own_tree_remove(void)
 }
 
 /* Generates a tree for this process. Under softnic-run it is next to softnic-run's tree, and
- * softnic-run removes both. Otherwise it is in TMPDIR or /tmp and is removed at exit. */
+ * softnic-run removes both. Otherwise it is in a folder of its own and is removed at exit. */
 static void own_tree(const struct sn_cfg *cfg)
 {
 	if (cfg->sysfs[0]) {
