@@ -65,7 +65,7 @@ class Testpmd:
             # a name of its own: files of a killed testpmd would stop the next one
             "--file-prefix", f"gdaki{os.getpid()}{name}{Testpmd.started}", "-a",
             f"{PCI},{device},rxq_cqe_comp_en=0", *eal, "--", "-i",
-            "--no-lsc-interrupt", "--no-flush-rx", "--disable-link-check", *app]
+            "--no-lsc-interrupt", "--no-mlockall", "--no-flush-rx", "--disable-link-check", *app]
         env = dict(os.environ, TERM="dumb")
         self.process = subprocess.Popen(command, stdin=child, stdout=child, env=env,
                                         stderr=subprocess.STDOUT, start_new_session=True)
