@@ -26,7 +26,7 @@ build() { # name of the program, sed expression that adds the fault to its kerne
 	mapfile -t objects < <(printf '%s\n' "$B/obj/$dir"/*.o | grep -v _kernel.o)
 	[[ $1 != gpunetio_rdma_* ]] || sdk=("$B"/lib/libgdaki_{rdma,doca}.a)
 	# shellcheck disable=SC2086 # $link is a list of options
-	g++ -x c++ -std=c++17 -D_GNU_SOURCE -pthread ${sdk:+"-I$B/include-doca"} -I"$B/include" -Iexamples/common "-I$dir" \
+	g++ -x c++ -std=c++17 -D_GNU_SOURCE -pthread -include tests/lib/fewer_inlined.h ${sdk:+"-I$B/include-doca"} -I"$B/include" -Iexamples/common "-I$dir" \
 		-c -o "$tmp/kernel.o" "$tmp/kernel.cu" &&
 		g++ -pthread -o "$tmp/program" "${objects[@]}" "$tmp/kernel.o" "$B"/obj/examples/common/*.o "${sdk[@]}" $link -ljson-c
 }
