@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
 #
-# Compiles tests/footprint/kernel.cu, a kernel with a loop of one operation and one wait, for each
+# Compiles a kernel with a loop of one operation and one wait (tests/footprint/kernel.cu) for each
 # row of tests/footprint/limits, and compares what the kernel costs with the limits of the row:
 #   registers  of the kernel and of the functions that it calls
-#   bytes      of all machine code in the cubin
+#   bytes      of machine code, with that of its copies of these functions
 #   stack      bytes, of the kernel or of the function that has the largest frame
 #   spills     bytes of the stores and loads of spilled registers, in all functions
 #
@@ -26,7 +26,7 @@
 #               operation
 set -u
 what=${1:-test} peer=${2:-}
-dir=$(dirname "$0")/footprint
+dir=$(realpath "$(dirname "$0")/footprint")
 limits=${FOOTPRINT_LIMITS:-$dir/limits}
 INC=${INC:-${B:-build}/include}
 NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
@@ -69,12 +69,6 @@ rows() { # prints the lines of the limits that are selected and that nvcc can co
 	done
 }
 
-# Prints the name of the kernel that has the live floats of a row, but no operation.
-without() { # row
-	local arch=${1#*-*-*-*-}
-	echo "none-excl-db-thread-$arch"
-}
-
 kernels() { # reads rows, prints the names of the kernels that they need
 	local row rest
 	while read -r row rest; do
@@ -82,7 +76,7 @@ kernels() { # reads rows, prints the names of the kernels that they need
 		case $row in
 		*-call2) echo "${row%-*}" ;;
 		*-call4) echo "${row%-*}-call2" ;;
-		*-live48) without "$row" ;;
+		*-live48) echo "none-excl-db-thread-${row#*-*-*-*-}" ;; # the live floats, but no operation
 		esac
 	done | sort -u
 }
@@ -95,83 +89,107 @@ peer_lacks() { # kernel
 	[[ $1 == send-* || $1 == recv-* || $1 == dma-* || $1 == rdma* || $1 == eth* || $1 == *-block-* || $1 == p-*-warp-* || $1 == putsig-*-warp-* ]]
 }
 
-options() { # kernel: prints the compiler's options for it
-	local op sharing handler scope arch variant calls=1
+define() { # kernel: prints its definition
+	local op sharing handler scope arch variant calls=1 live=0 bounds=
 	IFS=- read -r op sharing handler scope arch variant <<<"$1"
 	sharing=${sharing/excl/exclusive} handler=${handler/db/gpu_sm_db}
 	case $variant in
-	"") ;;
-	bounds*) printf -- '-DFP_BOUNDS=%s ' "${variant#bounds}" ;;
-	live*) printf -- '-DFP_LIVE=%s ' "${variant#live}" ;;
+	bounds*) bounds="__launch_bounds__(${variant#bounds})" ;;
+	live*) live=${variant#live} ;;
 	call*) calls=${variant#call} ;;
 	esac
-	printf -- '-arch=%s -DFP_OP=%s -DFP_SHARING=%s -DFP_HANDLER=%s -DFP_SCOPE=%s -DFP_CALLS=%s\n' \
-		"$arch" "${op^^}" "${sharing^^}" "${handler^^}" "${scope^^}" "$calls"
+	echo "KERNEL(${1//-/_}, ${op^^}, ${sharing^^}, ${handler^^}, ${scope^^}, $calls, $live, $bounds)"
 }
 
-measure() { # folder, include folder, kernel: writes "registers bytes stack spills" to the folder
-	local file=$1/$3 size text=0
-	# shellcheck disable=SC2046,SC2086 # NVCC may be several words, options are
-	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -Xptxas -v -I"$2" -I"$2-doca" $(options "$3") -cubin \
-		-o "$file.cubin" "$dir/kernel.cu" >"$file.log" 2>&1 || {
-		echo "footprint.sh: $3 does not compile:"
+# Adds a kernel to the source file ARCHITECTURE.SHARING-HANDLER-SCOPE.cu, because CUDA's own headers
+# cost as much time as a kernel. Kernels that call gdk_post_gpu() or another function that is not
+# inlined with other constant arguments would change the code of each other.
+add() { # folder, kernel
+	local use=${2#*-} arch=${2#*-*-*-*-} file
+	file=$1/${arch%%-*}.${use%%-sm_*}.cu
+	[ -e "$file" ] || echo "#include \"$dir/kernel.cu\"" >"$file"
+	define "$2" >>"$file"
+}
+
+measure() { # include folder, source file: writes "registers bytes stack spills" of each kernel to a file
+	local file=${2%.cu} arch=${2##*/}
+	# shellcheck disable=SC2086 # NVCC may be several words
+	$NVCC ${CUDAHOSTCXX:+-ccbin $CUDAHOSTCXX} -std=c++17 -O3 -Xptxas -v -I"$1" -I"$1-doca" \
+		-arch="${arch%%.*}" -cubin -o "$file.cubin" "$2" >"$file.log" 2>&1 || {
+		echo "footprint.sh: these kernels do not compile:"
+		grep KERNEL "$2"
 		head -n 20 "$file.log"
 		return 255 # makes xargs stop
 	}
-	for size in $(readelf -SW "$file.cubin" 2>/dev/null | sed -n 's/^ *\[ *[0-9]*\] \.text/text/p' |
-		awk '{ print $5 }'); do
-		text=$((text + 16#$size))
-	done
-	awk -v text="$text" '
-		/ bytes stack frame,/ { if ($1 > stack) stack = $1 + 0; spills += $5 + $9 }
+	{
+		readelf -SW "$file.cubin" 2>/dev/null | sed -n 's/^ *\[ *[0-9]*\] \.text\.//p' |
+			while read -r kernel _ _ _ size _; do echo "code $kernel $((16#$size))"; done
+		cat "$file.log"
+	} | awk -v folder="${2%/*}" -v kernels="$(grep -c ^KERNEL "$2")" '
+		/^code/ { text[$2] = $3 }
+		/Compiling entry function/ { split($0, part, "\047"); kernel = part[2] }
+		/ bytes stack frame,/ { if ($1 > stack[kernel]) stack[kernel] = $1 + 0; spills[kernel] += $5 + $9 }
 		/ Used [0-9]+ registers/ {
 			for (i = 1; i < NF; i++) {
-				if ($i == "Used") registers = $(i + 1)
-				if ($(i + 1) == "bytes" && $(i + 2) == "cumulative" && $i > stack) stack = $i + 0
+				if ($i == "Used") registers[kernel] = $(i + 1)
+				if ($(i + 1) == "bytes" && $(i + 2) == "cumulative" && $i > stack[kernel])
+					stack[kernel] = $i + 0
 			}
 		}
-		END { print registers, text, stack + 0, spills + 0; exit !registers || !text }' \
-		"$file.log" >"$file" || {
-		echo "footprint.sh: $3: nvcc printed no number of registers, or its output has no code:"
-		cat "$file.log"
+		END {
+			for (kernel in registers) {
+				if (!registers[kernel] || !text[kernel])
+					continue
+				print registers[kernel], text[kernel], stack[kernel] + 0, spills[kernel] + 0 >(folder "/" kernel)
+				kernels--
+			}
+			exit kernels != 0
+		}' || {
+		echo "footprint.sh: for a kernel of these, nvcc printed no number of registers, or its output has no code:"
+		cat "$2" "$file.log"
 		return 255
 	}
-	rm -f "$file.cubin"
 }
 
 value() { # folder, row: sets registers, bytes, stack and spills, or "-"
 	local r b s
 	registers=- bytes=- stack=- spills=-
+	set -- "$1" "${2//-/_}"
 	[ ! -e "$1/$2" ] || read -r registers bytes stack spills <"$1/$2"
 	[ "$bytes" != - ] || return
 	case $2 in
-	*-call2)
-		read -r r b s <"$1/${2%-*}"
+	*_call2)
+		read -r r b s <"$1/${2%_*}"
 		bytes=$((bytes - b))
 		;;
-	*-call4)
-		read -r r b s <"$1/${2%-*}-call2"
+	*_call4)
+		read -r r b s <"$1/${2%_*}_call2"
 		bytes=$(((bytes - b + 1) / 2))
 		;;
-	*-live48)
-		read -r r b s <"$1/$(without "$2")"
+	*_live48)
+		read -r r b s <"$1/none_excl_db_thread_${2#*_*_*_*_}"
 		registers=$((registers - r))
 		;;
 	esac
 }
 
-export -f measure options
+export -f measure
 export NVCC dir
 rows >"$out/rows"
 [ -s "$out/rows" ] || { echo "footprint.sh: no row selected by ONLY=${ONLY:-} in $limits" >&2; exit 2; }
 mkdir "$out/ours" "$out/peer"
 kernels <"$out/rows" >"$out/kernels"
-{
-	while read -r kernel; do
-		printf '%s\0%s\0%s\0' "$out/ours" "$INC" "$kernel"
-		[ -z "$peer" ] || peer_lacks "$kernel" || printf '%s\0%s\0%s\0' "$out/peer" "$peer" "$kernel"
-	done <"$out/kernels"
-} | xargs -0 -P "$(nproc)" -n 3 bash -c 'measure "$@"' measure || exit 1
+while read -r kernel; do
+	add "$out/ours" "$kernel"
+	[ -z "$peer" ] || peer_lacks "$kernel" || add "$out/peer" "$kernel"
+done <"$out/kernels"
+for file in "$out"/{ours,peer}/*.cu; do
+	case $file in
+	*\*.cu) ;;
+	*/ours/*) printf '%s\0%s\0' "$INC" "$file" ;;
+	*) printf '%s\0%s\0' "$peer" "$file" ;;
+	esac
+done | xargs -0 -P "$(nproc)" -n 2 bash -c 'measure "$@"' measure || exit 1
 
 # ---- comparison ----
 

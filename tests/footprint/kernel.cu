@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * One kernel with a loop of one operation and one wait, as in a program that includes the device
- * API. tests/footprint.sh compiles it once for each row of tests/footprint/limits and measures
- * the result. No code here is executed. It also compiles with the headers of DOCA GPUNetIO.
- *
- * Macros: FP_OP (an enumerator of enum op), FP_SHARING, FP_HANDLER and FP_SCOPE (last words of
- * the API's enumerators), FP_CALLS (operations in the loop), FP_LIVE (number of floats that are
- * live across the loop), FP_BOUNDS (argument of __launch_bounds__). The last two may be undefined.
+ * KERNEL() defines a kernel with a loop of one operation and one wait, as in a program that
+ * includes the device API. tests/footprint.sh includes this file, defines a kernel for each row of
+ * tests/footprint/limits, and measures the compiled code. No code here is executed. It also
+ * compiles with the headers of DOCA GPUNetIO.
  */
 #define GDK_BOTH_SHAPES /* copies by the NIC, RDMA library and Ethernet: the SDK's interface */
 #include "doca_gpunetio_device.h"
@@ -28,7 +25,7 @@
 #define SCOPE_WARP   DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP
 #define SCOPE_BLOCK  GDK_EXEC_SCOPE_BLOCK
 
-#define TEMPLATE MODE(FP_SHARING), BY(FP_HANDLER), IN(FP_SCOPE)
+#define TEMPLATE SHARING, HANDLER, SCOPE
 #define ADD	 DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD
 
 enum op {
@@ -56,7 +53,7 @@ struct operands {
 };
 
 /* A template, so that only the code of one operation is instantiated. */
-template <enum op OP>
+template <enum op OP, auto SHARING, auto HANDLER, auto SCOPE>
 static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 					    const struct operands &a)
 {
@@ -96,8 +93,7 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 		gdk_rdma_recv_wait(r, 1, &out);
 	}
 	if constexpr (OP == ETHS || OP == ETHM) {
-		const struct gdk_how how = gdk_how(MODE(FP_SHARING), BY(FP_HANDLER), IN(FP_SCOPE),
-						   0);
+		const struct gdk_how how = gdk_how(TEMPLATE, 0);
 		struct doca_gpu_eth_txq *txq = (struct doca_gpu_eth_txq *)qp;
 		struct gdk_eth_pkt pkts[4];
 
@@ -110,11 +106,11 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 					   &t);
 		else
 			gdk_eth_send(txq, pkts[0], DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY, how, &t);
-		gdk_eth_wait_for(txq, t, MODE(FP_SHARING));
+		gdk_eth_wait_for(txq, t, SHARING);
 	}
 	if constexpr (OP == ETHR) {
 		struct doca_gpu_eth_rxq *rxq = (struct doca_gpu_eth_rxq *)qp;
-		const auto exec = (enum doca_gpu_dev_eth_exec_scope)IN(FP_SCOPE);
+		const auto exec = (enum doca_gpu_dev_eth_exec_scope)SCOPE;
 		struct gdk_eth_batch batch;
 
 		if (!gdk_eth_recv(rxq, (uint32_t)a.value, a.size, 0, exec, &batch) && batch.num)
@@ -127,9 +123,8 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 		struct doca_gpunetio_ib_mlx5_cqe64 *cqe;
 
 		doca_gpu_dev_verbs_recv<TEMPLATE>(qp, a.local, a.size, &t);
-		doca_gpu_dev_verbs_recv_wait<MODE(FP_SHARING), BY(FP_HANDLER),
-					     DOCA_GPUNETIO_VERBS_MCST_DISABLED>(qp, a.local, t,
-										&cqe);
+		doca_gpu_dev_verbs_recv_wait<SHARING, HANDLER, DOCA_GPUNETIO_VERBS_MCST_DISABLED>(
+			qp, a.local, t, &cqe);
 	}
 #endif
 #ifdef GDK_SDK_DMA_DEV_H
@@ -143,34 +138,37 @@ static __device__ __forceinline__ void call(struct doca_gpu_dev_verbs_qp *qp,
 	}
 #endif
 	if constexpr (OP != NONE && OP < RECV)
-		doca_gpu_dev_verbs_wait<MODE(FP_SHARING), BY(FP_HANDLER)>(qp, t);
+		doca_gpu_dev_verbs_wait<SHARING, HANDLER>(qp, t);
 }
 
-#ifndef FP_LIVE
-#define FP_LIVE 0
-#endif
-
-#ifdef FP_BOUNDS
-extern "C" __global__ void __launch_bounds__(FP_BOUNDS)
-#else
-extern "C" __global__ void
-#endif
-	footprint(struct doca_gpu_dev_verbs_qp *qp, struct operands a, int n, float *data)
+/* CALLS: operations in the loop; LIVE: number of floats that are live across the loop. */
+template <enum op OP, auto SHARING, auto HANDLER, auto SCOPE, int CALLS, int LIVE>
+static __device__ __forceinline__ void loop(struct doca_gpu_dev_verbs_qp *qp,
+					    const struct operands &a, int n, float *data)
 {
-	float live[FP_LIVE + 1];
+	float live[LIVE + 1];
 
 #pragma unroll
-	for (int k = 0; k < FP_LIVE; k++)
+	for (int k = 0; k < LIVE; k++)
 		live[k] = data[k];
 	for (int i = 0; i < n; i++) {
 #pragma unroll
-		for (int k = 0; k < FP_CALLS; k++)
-			call<FP_OP>(qp, a);
+		for (int k = 0; k < CALLS; k++)
+			call<OP, TEMPLATE>(qp, a);
 #pragma unroll
-		for (int k = 0; k < FP_LIVE; k++)
+		for (int k = 0; k < LIVE; k++)
 			live[k] = live[k] * 1.5f + 1.0f;
 	}
 #pragma unroll
-	for (int k = 0; k < FP_LIVE; k++)
+	for (int k = 0; k < LIVE; k++)
 		data[k] = live[k];
 }
+
+/* op: an enumerator of enum op; sharing, handler, scope: last words of the API's enumerators;
+ * bounds: __launch_bounds__() or empty. */
+#define KERNEL(name, op, sharing, handler, scope, calls, live, bounds) \
+	extern "C" __global__ void bounds name(struct doca_gpu_dev_verbs_qp *qp, \
+					       struct operands a, int n, float *data) \
+	{ \
+		loop<op, MODE(sharing), BY(handler), IN(scope), calls, live>(qp, a, n, data); \
+	}
