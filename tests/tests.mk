@@ -32,6 +32,9 @@ $(call TEST_OBJS,unit/test_doca_semaphore unit/test_qp_mixed unit/test_softnic_s
 $(call TEST_OBJS,unit/%_dev): OPT = $(TEST_DEV_OPT) $(FEWER_INLINED)
 $(call TEST_OBJS,thread/%): OPT = $(TEST_DEV_OPT)
 ALL_LIBS := $(LINK_LIBS) $(SYS_LIBS)
+# gold links a test in a third of ld's time.
+TEST_LD = $(eval TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=gold))$(TEST_LD)
+$(TESTS) $(THREADS): LDFLAGS_ALL += $(TEST_LD)
 
 # ---- unit tests ----
 ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,dma engine faults lost peer requester responder slow sq unreliable wire),$(TESTS))
