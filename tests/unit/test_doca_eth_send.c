@@ -250,6 +250,28 @@ static void with_events(struct doca_eth_txq *txq)
 		     DOCA_SUCCESS);
 	cr_assert_eq(doca_pe_create(&pe), DOCA_SUCCESS);
 	cr_assert_eq(doca_pe_connect_ctx(pe, doca_eth_txq_as_doca_ctx(txq)), DOCA_SUCCESS);
+	cr_expect_eq(doca_pe_progress(pe), 0, "the queue is idle");
+}
+
+static void with_events_and_gpu_cq(struct doca_eth_txq *txq)
+{
+	with_events(txq);
+	rig_gpu_cq(txq);
+}
+
+/* The CPU must not take CQEs that kernels poll. */
+Test(doca_eth_send, no_events_of_a_queue_that_kernels_poll)
+{
+	rig_open_both(&q, 256, DEPTH, with_events_and_gpu_cq);
+	rig_send(&q, 0, NOTIFY, SHARE);
+	rig_expect(&q, 0, 1);
+	cr_expect_eq(doca_pe_progress(pe), 0);
+	cr_assert_eq(gdk_eth_poll_at(q.tx, 0, 1, SHARE), 0);
+	cr_expect_eq(doca_pe_progress(pe), 0);
+	cr_expect_eq(seen.notes, 0);
+	close_queues();
+	q.dev = NULL;
+	cr_expect_eq(doca_pe_destroy(pe), DOCA_SUCCESS);
 }
 
 Test(doca_eth_send, events_on_the_cpu_are_those_that_were_requested)
@@ -367,6 +389,23 @@ Test(doca_eth_send, the_cpu_rings)
 	}
 }
 
+/* Reasons are cut to the length of the buffer. Without a buffer or a length there are none. */
+static void expect_reasons(const char *why)
+{
+	enum doca_gpu_dev_verbs_nic_handler handler;
+	char text[256];
+	size_t len;
+
+	cr_expect_eq(gdk_eth_txq_get_nic_handler(q.txq, &handler, NULL, 10), DOCA_SUCCESS);
+	for (len = 0; len <= strlen(why); len += len < 2 ? 1 : 20) {
+		memset(text, '#', sizeof(text));
+		cr_expect_eq(gdk_eth_txq_get_nic_handler(q.txq, &handler, text, len), DOCA_SUCCESS);
+		cr_expect(!len || (strlen(text) == len - 1 && !memcmp(text, why, len - 1)),
+			  "%zu bytes: %s", len, text);
+		cr_expect_eq(text[len], '#', "more than %zu bytes were written", len);
+	}
+}
+
 Test(doca_eth_send, handlers)
 {
 	enum doca_gpu_dev_verbs_nic_handler handler;
@@ -375,6 +414,7 @@ Test(doca_eth_send, handlers)
 	open_queues();
 	cr_assert_eq(gdk_eth_txq_get_nic_handler(q.txq, &handler, why, sizeof(why)), DOCA_SUCCESS);
 	cr_expect_eq(handler, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB);
+	expect_reasons(why);
 	capture_begin();
 	cr_expect_eq(doca_eth_txq_gpu_cpu_proxy_progress(q.txq), DOCA_ERROR_NOT_SUPPORTED);
 	cr_expect_eq(gdk_eth_txq_set_nic_handler(q.txq, handler), DOCA_ERROR_BAD_STATE);
@@ -384,6 +424,17 @@ Test(doca_eth_send, handlers)
 		DOCA_ERROR_NOT_SUPPORTED);
 	cr_expect(strstr(capture_end(), "no field for the mode without DBREC"));
 	cr_assert_eq(doca_ctx_start(doca_eth_txq_as_doca_ctx(q.txq)), DOCA_SUCCESS);
+}
+
+Test(doca_eth_send, a_queue_without_a_gpu_does_not_start)
+{
+	struct doca_eth_txq *txq;
+
+	open_queues();
+	cr_assert_eq(doca_eth_txq_create(q.dev, 64, &txq), DOCA_SUCCESS);
+	REFUSED(DOCA_ERROR_BAD_STATE, "no GPU is set: call doca_ctx_set_datapath_on_gpu()",
+		doca_ctx_start(doca_eth_txq_as_doca_ctx(txq)));
+	cr_expect_eq(doca_eth_txq_destroy(txq), DOCA_SUCCESS);
 }
 
 /* ---- indices ---- */
