@@ -262,6 +262,21 @@ QUERY(recv_counters, gdk_verbs_qp_get_recv_counters(f.rq->qp_gverbs, &got.recv))
 QUERY(dump_recv_wqe, gdk_verbs_qp_dump_recv_wqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
 QUERY(dump_recv_cqe, gdk_verbs_qp_dump_recv_cqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
 
+/* With an error in the state block, the counters also need a copy of the CQ. */
+static doca_error_t counters_of_error(void)
+{
+	struct gdk_qp_state *st = f.db->qp_gverbs->qp_cpu->gdk_state;
+	const int32_t broken = -EIO, good = 0;
+	doca_error_t err;
+
+	cr_assert(!gdk_gpu_write(f.nic.gpu, &st->status, &broken, sizeof(broken)));
+	fault_start();
+	err = gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters);
+	fault_disarm();
+	cr_assert(!gdk_gpu_write(f.nic.gpu, &st->status, &good, sizeof(good)));
+	return err;
+}
+
 static doca_error_t events(void)
 {
 	struct gdk_events *made = NULL;
@@ -360,16 +375,35 @@ static const struct fault_case alone_on_cuda[] = {
 };
 /* Cases that run after open_qps(), because they use its QPs. */
 static const struct fault_case shared[] = {
-	PREPARES(hl_srq, 5, 0, 0, 8),	CASE(umem_gpu, 1, 0, 1),     CASE(cq_in_gpu, 2, 1, 1, 3),
-	CASE(qp_own, 4, 1, 2),		CASE(qp_external, 2, 1, 1),  CASE(query, 0, 1, 1),
-	CASE(connected, 0, 3, 3),	CASE(flat_list, 3, 0, 0, 5), CASE(export_db, 3, 0, 0, 9),
-	CASE(export_proxy, 4, 0, 0, 5), CASE(qp_dev, 4, 0, 0, 9),    CASE(multi, 2, 0, 0, 5),
-	CASE(monitored, 3, 0, 0),	CASE(reset, 2, 0, 0, 15),    CASE(last_error, 1, 1, 1, 3),
-	CASE(more_error, 1, 1, 1),	CASE(counters, 0, 0, 0),     CASE(aborted, 0, 0, 0),
-	CASE(limit, 0, 0, 0),		CASE(recv_reset, 3, 0, 0),   CASE(recv_error, 2, 1, 1),
-	CASE(recv_counters, 0, 0, 0),	CASE(export_rq, 2, 0, 0),    CASE(dump_recv_wqe, 0, 0, 0),
-	CASE(dump_recv_cqe, 0, 0, 0),	CASE(dump_wqe, 0, 0, 0),     CASE(dump_cqe, 0, 0, 0),
+	PREPARES(hl_srq, 5, 0, 0, 8),
+	CASE(umem_gpu, 1, 0, 1),
+	CASE(cq_in_gpu, 2, 1, 1, 3),
+	CASE(qp_own, 4, 1, 2),
+	CASE(qp_external, 2, 1, 1),
+	CASE(query, 0, 1, 1),
+	CASE(connected, 0, 3, 3),
+	CASE(flat_list, 3, 0, 0, 5),
+	CASE(export_db, 3, 0, 0, 9),
+	CASE(export_proxy, 4, 0, 0, 5),
+	CASE(qp_dev, 4, 0, 0, 9),
+	CASE(multi, 2, 0, 0, 5),
+	CASE(monitored, 3, 0, 0),
+	CASE(reset, 2, 0, 0, 15),
+	CASE(last_error, 1, 1, 1, 3),
+	CASE(more_error, 1, 1, 1),
+	CASE(counters, 0, 0, 0),
+	CASE(aborted, 0, 0, 0),
+	CASE(limit, 0, 0, 0),
+	CASE(recv_reset, 3, 0, 0),
+	CASE(recv_error, 2, 1, 1),
+	CASE(recv_counters, 0, 0, 0),
+	CASE(export_rq, 2, 0, 0),
+	CASE(dump_recv_wqe, 0, 0, 0),
+	CASE(dump_recv_cqe, 0, 0, 0),
+	CASE(dump_wqe, 0, 0, 0),
+	CASE(dump_cqe, 0, 0, 0),
 	PREPARES(watched, 0, 0, 2),
+	PREPARES(counters_of_error, 2, 0, 0),
 };
 static const struct fault_case shared_on_cuda[] = {
 	CASE(dmabuf, 0, 0, 0, 1),
