@@ -200,7 +200,7 @@ include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz
 # depends on this file, which is written again only if the command has changed.
 SETTINGS_cc   := $(CC) $(subst $(MAP),,$(CFLAGS_ALL)) $(HIDDEN) $(TEST_UNIT_OPT) $(TEST_OPT) $(TEST_DEV_OPT)
 SETTINGS_cxx  := $(CXX) $(subst $(MAP),,$(CXXFLAGS_ALL)) $(TEST_DEV_OPT) $(KERNEL_FLAGS)
-SETTINGS_ld   := $(CC) $(CXX) $(LDFLAGS_ALL) $(ALL_LIBS)
+SETTINGS_ld   := $(CC) $(CXX) $(LDFLAGS_ALL) $(ALL_LIBS) $(UNLOCK)
 SETTINGS_ar   := $(AR) $(LIB_OBJS) $(SDK_OBJS)
 SETTINGS_fuzz := $(FUZZ_CC) $(FUZZ_CFLAGS)
 # An absolute B in this folder builds the same as a relative one.

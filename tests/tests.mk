@@ -13,6 +13,8 @@ RESPONDER := $(B)/responder/responder
 HW_PROBE := $(B)/hw/probe
 BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(sort $(filter-out %/udp.c %/memory.c,$(wildcard tests/bench/*.c))))
 TEST_LIB := $(call obj,$(sort $(wildcard tests/lib/*.c)))
+# They find a missing lock (lib/unlock.c).
+UNLOCK := -Wl,--wrap=pthread_mutex_unlock,--wrap=pthread_spin_unlock
 # softnic-run preloads the NIC, except in a build with a sanitizer: there each program links it.
 TEST_NIC := $(if $(SAN),$(call obj,$(SOFTNIC_SRCS)))
 # Without inlining the compiler cannot see that lanes that set no variable do not read it either.
@@ -41,7 +43,7 @@ ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softn
 $(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c)))
 $(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
-	$(call link,$(if $(SAN),-rdynamic) $(ALL_LIBS) -lcriterion -lz -lm)
+	$(call link,$(if $(SAN),-rdynamic) $(UNLOCK) $(ALL_LIBS) -lcriterion -lz -lm)
 # The tests of the watch drive its clock.
 $(B)/tests/test_watch $(B)/tests/test_watch_connect: ALL_LIBS += -Wl,--wrap=pthread_cond_timedwait
 # Tests of the SDK's interface.
@@ -72,7 +74,7 @@ $(B)/obj/tests/unit/test_api_args.o $(B)/obj/tests/unit/test_doca_api_args.o: CF
 
 # ---- programs of threads, hardware comparison, soak, benchmarks ----
 $(THREADS): $(B)/thread/%: $(B)/obj/tests/thread/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
-	$(call link,$(ALL_LIBS) -lz -lm)
+	$(call link,$(UNLOCK) $(ALL_LIBS) -lz -lm)
 RDMA_THREADS := $(filter $(B)/thread/rdma_%,$(THREADS))
 $(call TEST_OBJS,thread/rdma_%): INC += $(INC_DOCA)
 $(RDMA_THREADS): ALL_LIBS := -L$(B)/lib $(SDK_LINK_LIBS) $(ALL_LIBS)
