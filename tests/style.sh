@@ -51,6 +51,11 @@ text=$(grep -E '\.(c|h|cu|cuh|cpp|cc|def|sh|py|txt|mk)$|^Makefile$|^\.ci/run$' <
 	# doorbell/mmio.h has the host's barrier before a register store, gdk_sdk_shape.h names of symbols.
 	grep -n -E '\basm\b|__asm__' $product /dev/null | grep -v -E '/platform|doorbell/mmio.h|gdk_sdk_shape.h' >"$tmp" &&
 		complain "inline assembly outside the platform header"
+	# A syndrome tells a user which check refused the command.
+	cat tests/softnic/*.c | tr '\n' ' ' | grep -o -E 'sn_cmd_fail\([^;"]*' |
+		sed -n -E 's/.* ([0-9]\w*),\s*$/\1/p' | while read -r n; do printf '%#x\n' "$n"; done |
+		sort | uniq -d >"$tmp"
+	[ ! -s "$tmp" ] || complain "syndromes that two refusals of the software NIC share"
 	tests/lib/params.py $product >"$tmp"
 	[ ! -s "$tmp" ] || complain "more than 7 parameters"
 }

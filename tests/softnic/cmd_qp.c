@@ -383,7 +383,7 @@ static uint8_t rts_to_rts(struct sn_cmd *cmd, struct sn_qp *qp, const uint8_t *q
 	const uint8_t *path = q + QPC_PATH;
 
 	if (opt & OPT_DSCP && cfg->infiniband)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505001, "DSCP on InfiniBand");
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505005, "DSCP on InfiniBand");
 	if (opt & OPT_DSCP)
 		qp->way.tclass = (uint8_t)(nic_get(path, ADS_DSCP) << 2 | (qp->way.tclass & 3));
 	if (opt & OPT_SGID) {
@@ -446,7 +446,7 @@ static uint8_t read_ece(struct sn_cmd *cmd, struct sn_qp *qp)
 	if (!options)
 		return SN_OK;
 	if (cmd->opcode == OP_SQERR2RTS)
-		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505002,
+		return sn_cmd_fail(cmd, SN_ST_BAD_PARAM, 0x505006,
 				   "ECE options not allowed in this transition");
 	qp->ece = options & SN_ECE_OPTIONS;
 	if (cmd->out_len >= 0x10)
