@@ -310,6 +310,33 @@ Test(softnic_sq, uc_refuses_reads, .init = uc)
 	cr_assert_eq(a.qp.state, SN_QPS_SQER);
 }
 
+/* The DBREC shows a WQE whose doorbell has not arrived when the queue pair ends. The WQE is flushed
+ * at once: while this thread holds the lock, the NIC's thread cannot find it. */
+static void end_before_the_doorbell(void)
+{
+	uint8_t cqe[64];
+
+	ctrl(&a, 0, SN_OP_NOP, 1, CE_ALWAYS);
+	pthread_mutex_lock(&sn_dev->lock);
+	__atomic_store_n(&a.dbr[1], htobe32(1), __ATOMIC_RELEASE);
+	a.qp.state = SN_QPS_ERR;
+	sn_eng_qp_state(sn_dev, &a.qp, SN_QPS_RTS);
+	cr_expect(fake_poll(&a, false, cqe, 0), "not flushed");
+	pthread_mutex_unlock(&sn_dev->lock);
+	cr_expect_eq(cqe[55], SN_SYND_FLUSH);
+	cr_expect_eq(sn_dev->stats.db_recovered, 0);
+}
+
+Test(softnic_sq, wqe_without_doorbell_is_flushed, .init = rc)
+{
+	end_before_the_doorbell();
+}
+
+Test(softnic_sq, wqe_without_doorbell_is_flushed_on_uc, .init = uc)
+{
+	end_before_the_doorbell();
+}
+
 /* ---- sizes ---- */
 
 Test(softnic_sq, largest_gather_across_the_end_of_the_ring, .init = rc)

@@ -5,6 +5,8 @@
  * of the packets that it sends, and the IP ID of the packets that it receives,
  * which the ICRC covers but a UDP socket cannot see.
  */
+#include <fcntl.h>
+
 #include "wire_rig.h"
 
 static void rc(void)
@@ -154,4 +156,32 @@ Test(softnic_wire, flipped_bits_rarely_look_like_an_ip_id)
 	}
 	cr_assert_leq(taken, 1, "%u of %zu flipped bits look like an IP ID", taken, sizeof(b) * 8);
 	cr_assert_not(sn_icrc_but_id(1, 48, sizeof(b)), "IPv6 has no IP ID");
+}
+
+/* ---- sockets ---- */
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* A daemon has closed its standard input: the next socket has the number 0. */
+Test(softnic_wire, descriptor_0_can_be_a_socket)
+{
+	static struct sn_dev other;
+	static struct sn_eng e = { .dev = &other };
+
+	other.cfg = sn_dev->cfg;
+	other.cfg.ip.s6_addr[15] ^= 0x40;
+	close(0);
+	cr_assert_eq(sn_wire_open(&e), 0);
+	cr_expect_eq(e.sock, 0);
+	cr_expect(e.rx);
+	sn_wire_close(&e);
+	cr_expect_not(is_open(0));
+	sn_peers_open(&e);
+	cr_expect_eq(e.peers.fd, 0);
+	cr_expect(is_open(0));
+	sn_peers_close(&e);
+	cr_expect_not(is_open(0));
 }
