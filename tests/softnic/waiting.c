@@ -3,8 +3,10 @@
 /*
  * The NIC thread's waits between passes. After activity it spins for up to SPIN_NS. Then
  * it sleeps in ppoll() on the sockets and on a wake-up file: for a short time while a
- * queue pair can send (a store to a register page wakes no thread), longer otherwise,
- * and without limit if no context is open: the clock page of a context shows the time.
+ * queue pair can send (a store to a register page wakes no thread), longer otherwise and
+ * REST_NS after the last activity, so that the first doorbell then waits for up to
+ * SLEEP_IDLE_NS, and without limit if no context is open: the clock page of a context
+ * shows the time.
  *
  * On fewer than four cores a spinning NIC thread takes a core from the programs that
  * it serves. There it sleeps after 15 us of spinning, or after 3 us while it exchanges
@@ -40,6 +42,7 @@
 #define NAP_FEW_NS	   20000
 #define LONG_IDLE_NS	   5000000ull
 #define SLEEP_LONG_IDLE_NS 250000
+#define REST_NS		   50000000ull
 
 static void doze(struct sn_eng *e, long ns)
 {
@@ -136,6 +139,8 @@ static long usual_time(const struct sn_eng *e)
 	uint64_t quiet = e->now - e->last_active;
 	bool due = e->delayed || e->held || e->local_head || e->ndue || sn_eth_busy(e);
 
+	if (e->nrts && !due && quiet >= REST_NS)
+		return SLEEP_IDLE_NS;
 	if (e->nrts && e->few_cores && !due)
 		return sleep_short_of_cores(e, quiet);
 	if (e->nrts && quiet < SPIN_NS)
