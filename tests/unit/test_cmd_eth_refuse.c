@@ -475,6 +475,15 @@ Test(cmd_eth_refuse, short_outputs)
 	refuse_short_output(&e, in, 0x114);
 	tir_box(&e, in);
 	refuse_short_output(&e, in, 0x110);
+	rmp_box(&e, in);
+	refuse_short_output(&e, in, 0x110);
+	cq_box(&e.n, in);
+	refuse_short_output(&e, in, 0x110);
+	qp_box(&e.n, in, e.cqn);
+	refuse_short_output(&e, in, 0x110);
+	memset(in, 0, sizeof(in));
+	put(in, 0, 0x200u << 16); /* CREATE_MKEY */
+	refuse_short_output(&e, in, 0x110);
 	eth_close(&e);
 }
 
