@@ -282,7 +282,9 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0); /* each line is written at once */
 	ex_catch_signals();
 	if (e.opt.duration_s)
-		ex_set_patience(3); /* the first signal ends the time; timeout(1) sends it twice */
+		/* The first signal ends the time. timeout(1) sends SIGTERM to the program and
+		 * twice to softnic-run, which sends it on. */
+		ex_set_patience(4);
 	rc = open_both(&e) || (e.opt.server ? ask_all(&e) : serve(&e)) ? -1 : 0;
 	if (!rc && e.raw)
 		rc = report(&e);
