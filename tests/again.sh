@@ -11,6 +11,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export B="${B:-build}"
+# As make chooses them.
+export NVCC="${NVCC-$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc)}" CUDA_ARCH="${CUDA_ARCH:-90}"
 runs=${1:-} load=${2:-0} at=$B/again
 [[ $runs =~ ^[1-9][0-9]*$ && $load =~ ^[0-9]+$ ]] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 # At the lowest priority, tests that only compute would hardly run beside busy loops.
