@@ -7,8 +7,10 @@
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine_fake.h"
 
@@ -98,6 +100,13 @@ static void open_with(const char *ip, int (*start)(struct sn_dev *dev))
 	if (start(&device))
 		abort();
 	pthread_mutex_unlock(&device.lock);
+}
+
+void fake_ip(char ip[16], unsigned host)
+{
+	unsigned n = (unsigned)getpid() << 3 | host;
+
+	snprintf(ip, 16, "127.%u.%u.%u", n >> 16 & 0xff, n >> 8 & 0xff, n & 0xff);
 }
 
 void fake_open(const char *ip)

@@ -23,6 +23,8 @@ struct fake_qp {
 	uint8_t *uar;
 };
 
+/* An address of loopback that no other test uses: host 1 to 7 of this process. */
+void fake_ip(char ip[16], unsigned host);
 void fake_open(const char *ip);
 /* Starts no engine thread; the test calls sn_eng_pass() instead. */
 void fake_open_still(const char *ip);

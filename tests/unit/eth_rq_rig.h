@@ -43,10 +43,8 @@ static inline struct sn_stats *rig_stats(void)
 static inline void rig_open(void)
 {
 	char ip[32];
-	unsigned pid = (unsigned)getpid();
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.%u", 100 + (pid >> 16) % 100, pid >> 8 & 255,
-		 1 + pid % 254);
+	fake_ip(ip, 1);
 	sn_clock = rig_clock;
 	fake_open_still(ip);
 	sn_dev->eng->now = RIG_CLOCK;

@@ -114,10 +114,9 @@ static inline void pass(unsigned n)
 
 static inline void sq_rig(void)
 {
-	unsigned pid = getpid();
 	char ip[32];
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.7", pid >> 8 & 0xff, pid & 0xff);
+	fake_ip(ip, 1);
 	sn_clock = test_clock;
 	fake_open_still(ip);
 	sn_dev->cfg.eth_mtu = 1500;

@@ -96,14 +96,13 @@ static inline struct in6_addr rig_addr(unsigned host)
 
 static inline void rig_open(void)
 {
-	unsigned pid = getpid(), i;
+	unsigned i;
 
 	rig_wants = rig_full = false;
 	rig_ngot = 0;
 	rig_got = calloc(RIG_GOT, sizeof(*rig_got));
 	for (i = 0; i < RIG_HOSTS; i++)
-		snprintf(rig_ip[i], sizeof(rig_ip[i]), "127.%u.%u.%u", 1 + (pid >> 8) % 200,
-			 pid & 0xff, i + 1);
+		fake_ip(rig_ip[i], i + 1);
 	fake_open_still(rig_ip[0]);
 	e = sn_dev->eng;
 	e->now = 1000000000;

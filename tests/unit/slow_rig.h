@@ -61,7 +61,7 @@ static inline void slow_open(unsigned mtu_code, unsigned reads)
 {
 	char ip[32];
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.1", getpid() >> 8 & 0xff, getpid() & 0xff);
+	fake_ip(ip, 1);
 	slow_time = 1000000000ull;
 	sn_clock = slow_clock;
 	fake_open_still(ip);

@@ -27,10 +27,10 @@ static struct {
 
 static void init(void)
 {
-	unsigned pid = getpid(), i;
+	unsigned i;
 	char ip[32];
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
+	fake_ip(ip, 1);
 	fake_open(ip);
 	sn_dev->cfg.dma = SN_DMA_QP;
 	sn_dev->cfg.dma_max = 31;

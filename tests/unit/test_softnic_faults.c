@@ -21,10 +21,9 @@ static char ip[32], ip_b[32];
 
 static void rig(enum sn_qp_type type, const struct sn_cfg *faults)
 {
-	unsigned pid = getpid();
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
-	snprintf(ip_b, sizeof(ip_b), "127.%u.%u.2", pid >> 8 & 0xff, pid & 0xff);
+	fake_ip(ip, 1);
+	fake_ip(ip_b, 2);
 	fake_open(ip);
 	fake_close();
 	sn_dev->stats = (struct sn_stats){ 0 };

@@ -34,7 +34,7 @@ static void setup(void)
 {
 	char ip[32];
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.1", getpid() >> 8 & 0xff, getpid() & 0xff);
+	fake_ip(ip, 1);
 	sn_clock = virtual_clock;
 	fake_open_still(ip);
 	fake_qp_init(&a, 0x101, 1);

@@ -25,12 +25,11 @@ static bool card_timers;
 
 static void rig(uint8_t ack_timeout, bool lives)
 {
-	unsigned pid = getpid();
 	struct fake_wqe w = { .opcode = SN_OP_WRITE, .fm = 0x08, .nsge = 1 };
 	uint32_t key;
 
-	snprintf(own, sizeof(own), "127.%u.%u.1", 1 + (pid >> 8) % 200, pid & 0xff);
-	snprintf(other, sizeof(other), "127.%u.%u.2", 1 + (pid >> 8) % 200, pid & 0xff);
+	fake_ip(own, 1);
+	fake_ip(other, 2);
 	fake_open_still(own);
 	sn_dev->cfg.card_timers = card_timers;
 	e = sn_dev->eng;

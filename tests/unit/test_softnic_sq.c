@@ -23,10 +23,9 @@ static uint32_t lkey, rkey;
 
 static void rig(enum sn_qp_type type)
 {
-	unsigned pid = getpid();
 	char ip[32];
 
-	snprintf(ip, sizeof(ip), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
+	fake_ip(ip, 1);
 	fake_open(ip);
 	mem = aligned_alloc(4096, SIZE);
 	far = aligned_alloc(4096, SIZE);

@@ -30,10 +30,9 @@ static char ip_a[32], ip_b[32];
 
 static inline void wire_rig(enum sn_qp_type type, uint8_t timeout)
 {
-	unsigned pid = getpid();
 
-	snprintf(ip_a, sizeof(ip_a), "127.%u.%u.1", pid >> 8 & 0xff, pid & 0xff);
-	snprintf(ip_b, sizeof(ip_b), "127.%u.%u.2", pid >> 8 & 0xff, pid & 0xff);
+	fake_ip(ip_a, 1);
+	fake_ip(ip_b, 2);
 	fake_open(ip_a);
 	mem = aligned_alloc(4096, SIZE);
 	for (unsigned i = 0; i < SIZE; i++)
