@@ -32,8 +32,6 @@ static doca_error_t query(struct ibv_context *ctx, struct gdk_eth_caps *caps, ui
 	caps->wait_on_time = prm_get(cap, PRM_HCA_WAIT_ON_TIME);
 	caps->sq_ts = (uint8_t)prm_get(cap, PRM_HCA_SQ_TS_FORMAT);
 	caps->rq_ts = (uint8_t)prm_get(cap, PRM_HCA_RQ_TS_FORMAT);
-	caps->log_sq = (uint8_t)prm_get(cap, PRM_HCA_LOG_MAX_SQ);
-	caps->log_rq = (uint8_t)prm_get(cap, PRM_HCA_LOG_MAX_RQ);
 	if (!caps->ethernet)
 		return DOCA_SUCCESS;
 	err = query_group(ctx, GDK_CAP_ETHERNET, out);

@@ -23,13 +23,12 @@
 /* ---- the NIC (device.c) ---- */
 
 struct gdk_eth_caps {
-	bool ethernet;		/* the port has SQs and RQs of its own */
-	bool empw;		/* multi-packet send WQEs (opcode 0x29) */
-	bool csum;		/* the NIC computes checksums */
-	bool wait_on_time;	/* WAIT WQEs for a time */
-	bool inline_l2;		/* send WQEs must contain the Ethernet header */
-	uint8_t sq_ts, rq_ts;	/* timestamp formats of SQs and RQs, GDK_TS_CAP_* */
-	uint8_t log_sq, log_rq; /* most SQs and RQs, as logarithms */
+	bool ethernet;	      /* the port has SQs and RQs of its own */
+	bool empw;	      /* multi-packet send WQEs (opcode 0x29) */
+	bool csum;	      /* the NIC computes checksums */
+	bool wait_on_time;    /* WAIT WQEs for a time */
+	bool inline_l2;	      /* send WQEs must contain the Ethernet header */
+	uint8_t sq_ts, rq_ts; /* timestamp formats of SQs and RQs, GDK_TS_CAP_* */
 };
 
 doca_error_t gdk_eth_query_caps(struct ibv_context *ctx, struct gdk_eth_caps *caps);
