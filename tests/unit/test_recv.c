@@ -167,6 +167,10 @@ Test(recv, a_dump_is_posted_where_it_is_needed)
 		cr_assert_eq(gdk_verbs_qp_get_counters(r.b.ex, &c), DOCA_SUCCESS);
 		cr_assert_eq(c.completions, i < 2 ? 1 : 2, "DUMPs after receive %lu", i);
 	}
+	cr_assert_eq(gdk_rq_wait(r.b.dev, 2, E2E_EXCL), 0);
+	cr_assert_eq(gdk_rq_flush(r.b.dev, E2E_EXCL), 0);
+	cr_assert_eq(gdk_verbs_qp_get_counters(r.b.ex, &c), DOCA_SUCCESS);
+	cr_assert_eq(c.completions, 2, "waits without an address post a DUMP");
 	cr_assert_eq(gdk_wait(r.a.dev, sent, E2E_EXCL), 0);
 }
 

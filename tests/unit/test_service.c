@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -295,13 +296,15 @@ Test(service, statistics_are_sums_over_threads_and_qps)
 	cr_assert_eq(doca_gpu_verbs_destroy_service(two), DOCA_SUCCESS);
 }
 
-/* The service's threads block signals, so that the application's own threads get them. */
+/* The threads of the service and of the watch block signals, so that the application's own
+ * threads get them: the thread that created those keeps its mask. */
 Test(service, threads_block_signals)
 {
-	char path[64], line[128], *name;
-	unsigned long long blocked = 0;
+	char path[64], line[128];
+	unsigned long long blocked;
 	unsigned int threads = 0;
 	struct dirent *e;
+	bool library;
 	FILE *file;
 	DIR *d;
 
@@ -311,19 +314,22 @@ Test(service, threads_block_signals)
 		file = fopen(path, "re");
 		if (!file)
 			continue;
-		name = fgets(line, sizeof(line), file);
-		if (name && strstr(name, "gdaki-proxy")) {
-			while (fgets(line, sizeof(line), file))
-				if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
-					break;
+		cr_assert(fgets(line, sizeof(line), file));
+		library = strstr(line, "gdaki-proxy") || strstr(line, "gdaki-watch");
+		blocked = 0;
+		while (fgets(line, sizeof(line), file))
+			if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
+				break;
+		if (library)
 			cr_expect(blocked >> (SIGUSR1 - 1) & blocked >> (SIGINT - 1) & 1,
 				  "blocked signals: %llx", blocked);
-			threads++;
-		}
+		else if (atoi(e->d_name) == gettid())
+			cr_expect_eq(blocked, 0, "of the caller: %llx", blocked);
+		threads += library;
 		fclose(file);
 	}
 	closedir(d);
-	cr_expect_eq(threads, 1);
+	cr_expect_eq(threads, 2);
 }
 
 Test(service, other_handlers_are_refused)
