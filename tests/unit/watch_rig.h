@@ -54,12 +54,17 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				  const struct timespec *until)
 {
+	static struct timespec last; /* return */
 	struct timespec now;
 	bool due;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (until->tv_sec > now.tv_sec + 10) /* CLOCK_REALTIME: a thread of the software NIC */
 		return __real_pthread_cond_timedwait(cond, lock, until);
+	cr_assert(until->tv_nsec < 1000000000 &&
+			  (until->tv_sec > last.tv_sec ||
+			   (until->tv_sec == last.tv_sec && until->tv_nsec > last.tv_nsec)),
+		  "a wait until before it began");
 	watch_clock.cond = cond;
 	watch_clock.waits = true;
 	atomic_store(&watch_clock.lock, lock);
@@ -67,6 +72,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 	pthread_cond_wait(cond, lock);
 	due = watch_clock.due;
 	watch_clock.due = watch_clock.waits = false;
+	clock_gettime(CLOCK_MONOTONIC, &last);
 	return due ? ETIMEDOUT : 0;
 }
 
