@@ -292,6 +292,46 @@ Test(wrong_uses_cuda, qp_of_another_gpu)
 	cr_assert(!doca_gpu_destroy(other));
 }
 
+static struct doca_verbs_srq *srq_in(doca_verbs_umem_t *umem)
+{
+	struct doca_verbs_srq_init_attr *attr = NULL;
+	struct doca_verbs_srq *srq = NULL;
+
+	cr_assert(!doca_verbs_srq_init_attr_create(&attr));
+	cr_assert(!doca_verbs_srq_init_attr_set_pd(attr, nic.pd));
+	cr_assert(!doca_verbs_srq_init_attr_set_srq_wr(attr, 16));
+	cr_assert(!doca_verbs_srq_init_attr_set_receive_max_sges(attr, 1));
+	cr_assert(!doca_verbs_srq_init_attr_set_type(attr, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS));
+	cr_assert(!doca_verbs_srq_init_attr_set_external_umem(attr, umem, 0));
+	cr_assert(!doca_verbs_srq_create(nic.ctx, attr, &srq));
+	cr_assert(!doca_verbs_srq_init_attr_destroy(attr));
+	return srq;
+}
+
+Test(wrong_uses_cuda, receive_cq_of_another_gpu)
+{
+	struct doca_gpu_dev_verbs_qp *dev;
+	struct doca_gpu_dev_verbs_cq cq;
+	struct doca_verbs_srq *srq;
+	doca_verbs_umem_t *umem;
+	doca_gpu_t *other;
+	void *ring;
+
+	cr_assert(!doca_gpu_create("8b:00.0", &other));
+	cr_assert(!doca_gpu_mem_alloc(other, 4096, 4096, DOCA_GPU_MEM_TYPE_GPU, &ring, NULL));
+	cr_assert(!doca_verbs_umem_create(nic.dev, other, ring, 4096, IBV_ACCESS_LOCAL_WRITE, -1, 0,
+					  &umem));
+	srq = srq_in(umem);
+	cr_assert(!gdk_verbs_export_srq(other, srq, &dev));
+	REFUSED(DOCA_ERROR_INVALID_VALUE, "it is in memory of another GPU than the one of the SRQ",
+		gdk_verbs_srq_get_cq_dev(srq, hl->cq_sq, &cq));
+	cr_assert(!gdk_verbs_unexport_srq(srq));
+	cr_assert(!doca_verbs_srq_destroy(srq));
+	cr_assert(!doca_verbs_umem_destroy(umem));
+	cr_assert(!doca_gpu_mem_free(other, ring));
+	cr_assert(!doca_gpu_destroy(other));
+}
+
 /* ---- register pages (UARs) ---- */
 
 static void *cuda(const char *name)
