@@ -175,7 +175,8 @@ faulty gpunetio_simple_send 's/ss->first \+ slot, false/ss->first + slot - (ss->
 faulty gpunetio_simple_send 's/ss->key, ss->size\)/ss->key, ss->size - (ss->first + slot == 9))/' '1 of 64 packets are missing' "" -i 64
 faulty gpunetio_echo 's/l4\[0\] = EC_REPLY/l4[0] = 13/' '256 replies are wrong' "" -i 256
 faulty gpunetio_echo 's/swap\(l4, l4 \+ 2, 2\);//' '256 replies are wrong' "" -i 256
-faulty gpunetio_send_wait_time 's/wt->when\[burst\]/wt->when[burst - (burst == 9)]/' \
-	'^error: 0 packets left early, 32 arrived early' "${clock#--strict}" -i 12 -u 50000
+# The last burst is 1.8 s early, also if all of them are late because the machine is busy.
+faulty gpunetio_send_wait_time 's/wt->when\[burst\]/wt->when[burst < 3 ? burst : 2]/' \
+	'^error: 0 packets left early, [1-9][0-9]* arrived early' "${clock#--strict}" -i 12 -u 200000
 [ $bad != 0 ] || echo "example_ethernet.sh: $runs runs of the Ethernet examples"
 exit $bad

@@ -216,7 +216,7 @@ static void on_grant(struct sn_eng *e, struct sn_eth_host *h, uint64_t stamp, ui
 	if (e->now - stamp >= GRANT_NS) /* too old, or not of this port */
 		return;
 	tx->dead = tx->gone = false;
-	sn_peer_opened(h->peer);
+	sn_peer_opened(h->peer, stamp);
 	tx->asked = 0;
 	if (limit <= tx->limit && e->now < tx->until) { /* it answers, but has no room yet */
 		tx->until = stamp + GRANT_NS > tx->until ? stamp + GRANT_NS : tx->until;

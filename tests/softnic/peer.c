@@ -50,7 +50,7 @@ struct sn_peer {
 	unsigned users;
 	bool known;	  /* its name was found; pid is set when a query returned */
 	bool reported;	  /* its end was logged */
-	bool left;	  /* it closed its Ethernet port */
+	uint64_t left;	  /* when it told that it closed its Ethernet port; 0: it did not */
 	int pid;	  /* 0: unknown */
 	uint64_t looked;  /* time of the last look: a query, or a search for the name */
 	uint64_t asked;	  /* time of the last query */
@@ -231,15 +231,15 @@ void sn_peer_report(struct sn_peer *p, const char *what)
 		   what);
 }
 
-void sn_peer_opened(struct sn_peer *p)
+void sn_peer_opened(struct sn_peer *p, uint64_t asked)
 {
-	if (p)
-		p->left = false;
+	if (p && asked > p->left)
+		p->left = 0;
 }
 
 bool sn_peer_left(const struct sn_peer *p)
 {
-	return p->left;
+	return p->left != 0;
 }
 
 /* ---- a peer waits for this NIC ---- */
@@ -260,7 +260,8 @@ static void take_note(struct sn_eng *e, const struct sn_note *note)
 
 	if (!p)
 		return;
-	p->left |= note->kind == LEAVE;
+	if (note->kind == LEAVE)
+		p->left = e->now;
 	if (note->kind != ANSWER || note->stamp > p->asked)
 		return;
 	p->pid = note->pid;

@@ -133,9 +133,14 @@ static void leave(int fd)
 Test(eth_pause_peer, frame_to_closed_port_is_dropped)
 {
 	int fd = peer_lives(rig_ip[1]);
+	struct control c;
 
 	wait_for_process(fd, false, 10 * MS);
+	cr_assert(take_control(1, &c));
 	leave(fd);
+	c.kind = GRANT; /* sent before the port was closed */
+	give(1, c);
+	rig_pass(1 * MS);
 	close(fd);
 	wait_for_process(-1, false, 200 * MS);
 	cr_assert_eq(rig_sent, 1);
@@ -145,9 +150,12 @@ Test(eth_pause_peer, frame_to_closed_port_is_dropped)
 Test(eth_pause_peer, port_that_opens_again_can_be_killed)
 {
 	int fd = peer_lives(rig_ip[1]);
+	struct control before;
 
 	wait_for_process(fd, false, 10 * MS);
 	leave(fd);
+	while (take_control(1, &before))
+		;
 	take_frame();
 	while (send_to(1)) /* what it has room for */
 		;
