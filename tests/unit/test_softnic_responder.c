@@ -484,11 +484,11 @@ Test(softnic_responder, invalid_packets_are_dropped)
 Test(softnic_responder, packets_of_another_sender_are_dropped)
 {
 	struct wire_peer thief;
-	char ip_c[32];
+	char ip_c[16];
 	uint8_t b[24];
 	uint32_t n;
 
-	snprintf(ip_c, sizeof(ip_c), "%.*s3", (int)strlen(ip_b) - 1, ip_b);
+	fake_ip(ip_c, 3);
 	thief = peer_open(ip_c, ip_a);
 	n = reth(b, 0, 8, 8, 1);
 	peer_send(&thief, 0x0a, QPN, P0, b, n);
