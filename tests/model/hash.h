@@ -26,22 +26,44 @@ HASH_FN static inline __attribute__((always_inline)) void hash_add(struct hash *
 	h->a = h->a << 7 | h->a >> 57;
 }
 
-/* Two hashes of alternate pieces, which the processor computes at the same time. */
-HASH_FN void hash_state(unsigned char *s, int len)
+/* Adds the hash of a value to that of the histories. Histories only grow, so the checker need not
+ * hash them again in each state. The first values of all locations are the same in all states. */
+HASH_FN void hash_cell(unsigned long *sum, unsigned cell, unsigned val, unsigned long with)
 {
 	struct hash h = { 0x9e3779b97f4a7c15ul, 0xc2b2ae3d27d4eb4ful };
-	struct hash i = { 0xd6e8feb86659fd93ul, 0x8ebc6af09c88c6e3ul };
+
+	hash_add(&h, with, cell << 8 | val);
+	hash_add(&h, h.b, h.a);
+	sum[0] += h.a;
+	sum[1] += h.b;
+}
+
+/* Two hashes of alternate pieces, which the processor computes at the same time. */
+HASH_FN static inline __attribute__((always_inline)) void hash_bytes(struct hash *h, struct hash *i,
+								     const unsigned char *s, int len)
+{
 	unsigned long w[4];
 
 	for (; len >= 32; s += 32, len -= 32) {
 		memcpy(w, s, 32);
-		hash_add(&h, w[0], w[1]);
-		hash_add(&i, w[2], w[3]);
+		hash_add(h, w[0], w[1]);
+		hash_add(i, w[2], w[3]);
 	}
 	memset(w, 0, 32);
 	memcpy(w, s, (size_t)len);
-	hash_add(&h, w[0], w[1]);
-	hash_add(&i, w[2], w[3]);
+	hash_add(h, w[0], w[1]);
+	hash_add(i, w[2], w[3]);
+}
+
+/* Of the state without its histories. */
+HASH_FN void hash_state(unsigned char *s, int len)
+{
+	const int histories = offsetof(State, m), end = offsetof(State, m.sum);
+	struct hash h = { 0x9e3779b97f4a7c15ul, 0xc2b2ae3d27d4eb4ful };
+	struct hash i = { 0xd6e8feb86659fd93ul, 0x8ebc6af09c88c6e3ul };
+
+	hash_bytes(&h, &i, s, histories);
+	hash_bytes(&h, &i, s + end, len - end);
 	hash_add(&h, i.a, i.b);
 	K1 = h.a ^ h.b >> 31;
 	K2 = h.b;

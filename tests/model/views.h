@@ -15,6 +15,7 @@
 #define VIEWS_H
 
 typedef unsigned long long view;
+void hash_cell(unsigned long *sum, unsigned cell, unsigned val, unsigned long with);
 #define VIEW_LOW 0x0f0f0f0f0f0f0f0full
 #define VIEW_TOP 0x8080808080808080ull
 
@@ -28,14 +29,15 @@ static const unsigned char first[LOCS + 1] = { 0,  15, 29, 39, 49, 55, 61,
 					       67, 73, 79, 83, 86, 88, CELLS };
 
 struct memory {
-	view with[CELLS];  /* view that a thread gains if it reads the value and acquires */
+	view with[CELLS]; /* view that a thread gains if it reads the value and acquires */
+	value val[CELLS];
+	unsigned long sum[2]; /* hash of the values that were stored, and of their views: hash.h */
 	view cur[VIEWERS]; /* oldest values that the thread may still read */
 	view acq[VIEWERS]; /* value that cur gets at the next acquire fence */
 	view rel[VIEWERS]; /* view carried by stores: the thread's view at its last release fence */
 	view sc;	   /* view shared by all sequentially consistent fences */
 	view passed[VIEWERS]; /* also carried by stores: what the thread had seen at its last
 			       * fence_load_store() */
-	value val[CELLS];
 	unsigned char n[LOCS]; /* number of values in the history */
 };
 
@@ -107,12 +109,13 @@ static value newest(const struct memory *m, int loc)
 
 static void append(struct memory *m, int t, int loc, value v, view carried)
 {
-	const unsigned place = m->n[loc]++;
+	const unsigned place = m->n[loc]++, cell = first[loc] + place;
 
-	if (first[loc] + place >= first[loc + 1])
+	if (cell >= first[loc + 1])
 		Uerror("the history of a location is too short");
-	m->val[first[loc] + place] = v;
-	m->with[first[loc] + place] = join(carried, single(loc, place));
+	m->val[cell] = v;
+	m->with[cell] = join(carried, single(loc, place));
+	hash_cell(m->sum, cell, v, m->with[cell]);
 	m->cur[t] = join(m->cur[t], single(loc, place));
 	m->acq[t] = join(m->acq[t], single(loc, place));
 }
