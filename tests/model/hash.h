@@ -39,8 +39,8 @@ HASH_FN void hash_cell(unsigned long *sum, unsigned cell, unsigned val, unsigned
 }
 
 /* Two hashes of alternate pieces, which the processor computes at the same time. */
-HASH_FN static inline __attribute__((always_inline)) void hash_bytes(struct hash *h, struct hash *i,
-								     const unsigned char *s, int len)
+HASH_FN static inline __attribute__((always_inline)) void hash_piece(struct hash *h, struct hash *i,
+								     const char *s, int len)
 {
 	unsigned long w[4];
 
@@ -62,8 +62,8 @@ HASH_FN void hash_state(unsigned char *s, int len)
 	struct hash h = { 0x9e3779b97f4a7c15ul, 0xc2b2ae3d27d4eb4ful };
 	struct hash i = { 0xd6e8feb86659fd93ul, 0x8ebc6af09c88c6e3ul };
 
-	hash_bytes(&h, &i, s, histories);
-	hash_bytes(&h, &i, s + end, len - end);
+	hash_piece(&h, &i, (char *)s, histories);
+	hash_piece(&h, &i, (char *)s + end, len - end);
 	hash_add(&h, i.a, i.b);
 	K1 = h.a ^ h.b >> 31;
 	K2 = h.b;

@@ -32,11 +32,11 @@ struct memory {
 	view with[CELLS]; /* view that a thread gains if it reads the value and acquires */
 	value val[CELLS];
 	unsigned long sum[2]; /* hash of the values that were stored, and of their views: hash.h */
-	view cur[VIEWERS]; /* oldest values that the thread may still read */
-	view acq[VIEWERS]; /* value that cur gets at the next acquire fence */
+	view cur[VIEWERS];    /* oldest values that the thread may still read */
+	view acq[VIEWERS];    /* value that cur gets at the next acquire fence */
 	view rel[VIEWERS]; /* view carried by stores: the thread's view at its last release fence */
 	view sc;	   /* view shared by all sequentially consistent fences */
-	view passed[VIEWERS]; /* also carried by stores: what the thread had seen at its last
+	view passed[VIEWERS];  /* also carried by stores: what the thread had seen at its last
 			       * fence_load_store() */
 	unsigned char n[LOCS]; /* number of values in the history */
 };
