@@ -2,11 +2,10 @@
 /* Copyright (c) gdaki authors */
 /*
  * The protocol that publishes and rings slots, as in qp/token_dev.h and qp/post_dev.h,
- * run by three threads and a NIC in the memory of views.h. SCENARIO selects the
- * program of each thread (scenarios.h), HANDLER the doorbell. To keep the number of states
- * small, words have few slots and the ring is short. To test the checker, run.sh defines one
- * name (NO_..., TAKE_WITHOUT_RMW, FIRST_FIRST, PARK_BLIND or HAND_BLIND) that breaks the
- * protocol at one place; the checker must then find an error.
+ * run by three threads and a NIC in the memory of views.h. The environment selects the scenario
+ * and the doorbell (scenarios.h). SCENARIO selects the ring: checker_of() of run.sh has the
+ * scenarios that share one. To keep the number of states small, words have few slots and the ring
+ * is short. To test the checker, run.sh selects one word (scenarios.h) that breaks the protocol at one place; the checker must then find an error.
  *
  * Where the code lets a load and another access be in flight together, the model does
  * the load later: then it may also return all values that it could return earlier. A thread's
@@ -16,7 +15,7 @@
 #if SCENARIO == 7
 #define DEPTH 2
 #define SPW 2			/* slots per word */
-#elif SCENARIO == 8 || SCENARIO == 9
+#elif SCENARIO == 8
 #define DEPTH 2
 #define SPW 1
 #else
@@ -35,13 +34,10 @@
 #define NO_DBR	 3
 #define PROXY	 4 /* the register is the counter of CPU_PROXY */
 #define BF	 5
-#ifndef HANDLER
-#define HANDLER DB
-#endif
-#define HAS_DBREC     (HANDLER != NO_DBR && HANDLER != PROXY)
-#define TOKEN_FIRST   (HANDLER == DB || HANDLER == DB_BLOCK)
-#define HAS_HAND_OVER (HANDLER != BF) /* gdk_post_parked(), gdk_hand_over() */
-#define REG_IN_ORDER  (HANDLER == PROXY || HANDLER == BF)
+#define HAS_DBREC     (handler != NO_DBR && handler != PROXY)
+#define TOKEN_FIRST   (handler == DB || handler == DB_BLOCK)
+#define HAS_HAND_OVER (handler != BF) /* gdk_post_parked(), gdk_hand_over() */
+#define REG_IN_ORDER  (handler == PROXY || handler == BF)
 
 c_decl {
 	extern void (*Uerror)(char *);
@@ -180,139 +176,52 @@ byte ended;		/* number of threads that have ended */
 	atomic { ANY(loc); c_code { P->to = load(M, loc, P->back); P->back = 0; } }
 #define HOLD	holders++; assert(holders == 1)
 #define FENCE(kind) c_code { fence_##kind(M); }
-#define NONE	skip
 
 /* Fences and exchanges that run.sh can remove or weaken to break the protocol. */
-#ifdef NO_POST_SC
-#define POST_SC FENCE(rel)
-#else
-#define POST_SC FENCE(sc)
-#endif
-#ifdef NO_WANT_SC
-#define WANT_SC NONE
-#else
-#define WANT_SC FENCE(sc)
-#endif
-#ifdef NO_LEAVE_SC
-#define LEAVE_SC NONE
-#else
-#define LEAVE_SC FENCE(sc)
-#endif
-#ifdef NO_MARK_REL
-#define MARK_REL NONE
-#else
-#define MARK_REL FENCE(rel)
-#endif
-#ifdef NO_RANGE_REL
-#define RANGE_REL NONE
-#else
-#define RANGE_REL FENCE(rel)
-#endif
-#ifdef NO_POST_ACQ
-#define POST_ACQ NONE
-#else
-#define POST_ACQ FENCE(acq)
-#endif
-#ifdef NO_MARK_ACQ
-#define MARK_ACQ NONE
-#else
-#define MARK_ACQ FENCE(acq)
-#endif
-#ifdef NO_TAKE_ACQ
-#define TAKE(to) modify(M, LEFT, to)
-#define TAKE_SC NONE
-#else
-#define TAKE(to) modify_acq_rel(M, LEFT, to)
-#define TAKE_SC FENCE(sc)
-#endif
-#ifdef NO_AGAIN_ACQ
-#define AGAIN(to) modify(M, LEFT, to)
-#else
-#define AGAIN(to) modify_acq_rel(M, LEFT, to)
-#endif
-#ifdef NO_SCAN_ACQ
-#define SCAN_ACQ NONE
-#else
-#define SCAN_ACQ FENCE(acq)
-#endif
-#ifdef NO_SERVE_ACQ
-#define SERVE_ACQ NONE
-#else
-#define SERVE_ACQ FENCE(acq)
-#endif
-#ifdef NO_RECORD_REL
-#define RECORD_REL
-#else
-#define RECORD_REL fence_rel(M);
-#endif
-#ifdef NO_RING_REL
-#define RING_REL
-#else
-#define RING_REL fence_rel(M);
-#endif
-#ifdef NO_PASS_REL
-#define PASS_REL
-#else
-#define PASS_REL if (REG_IN_ORDER) fence_rel(M);
-#endif
-#ifdef NO_AWAIT
-#define AWAIT 0
-#else
-#define AWAIT (HANDLER == DB)
-#endif
-#ifdef NO_RESERVE_ORDER
-#define RESERVE_ORDER
-#else
-#define RESERVE_ORDER fence_load_store(M);
-#endif
-#ifdef NO_HAND_ORDER
-#define HAND_ORDER
-#else
-#define HAND_ORDER fence_load_store(M);
-#endif
-#ifdef NO_HAND_REL
-#define HAND_REL
-#else
-#define HAND_REL fence_rel(M);
-#endif
-#ifdef NO_BLOCK_REL
-#define BLOCK_REL
-#else
-#define BLOCK_REL if (HANDLER == DB_BLOCK) fence_rel(M);
-#endif
-#ifdef NO_HAND_RING_REL
-#define HAND_RING_REL
-#else
-#define HAND_RING_REL if (HAS_DBREC) fence_rel(M);
-#endif
-#ifdef NO_LEAVE_REL
-#define LEAVE_REL
-#else
-#define LEAVE_REL fence_rel(M);
-#endif
+#define POST_SC	    c_code { if (broken(NO_POST_SC)) fence_rel(M); else fence_sc(M); }
+#define WANT_SC	    c_code { if (!broken(NO_WANT_SC)) fence_sc(M); }
+#define LEAVE_SC    c_code { if (!broken(NO_LEAVE_SC)) fence_sc(M); }
+#define MARK_REL    c_code { if (!broken(NO_MARK_REL)) fence_rel(M); }
+#define RANGE_REL   c_code { if (!broken(NO_RANGE_REL)) fence_rel(M); }
+#define POST_ACQ    c_code { if (!broken(NO_POST_ACQ)) fence_acq(M); }
+#define MARK_ACQ    c_code { if (!broken(NO_MARK_ACQ)) fence_acq(M); }
+#define TAKE_SC	    c_code { if (!broken(NO_TAKE_ACQ)) fence_sc(M); }
+#define SCAN_ACQ    c_code { if (!broken(NO_SCAN_ACQ)) fence_acq(M); }
+#define SERVE_ACQ   c_code { if (!broken(NO_SERVE_ACQ)) fence_acq(M); }
+#define TAKE(to)    (broken(NO_TAKE_ACQ) ? modify : modify_acq_rel)(M, LEFT, to)
+#define AGAIN(to)   (broken(NO_AGAIN_ACQ) ? modify : modify_acq_rel)(M, LEFT, to)
+#define RECORD_REL  if (!broken(NO_RECORD_REL)) fence_rel(M);
+#define RING_REL    if (!broken(NO_RING_REL)) fence_rel(M);
+#define PASS_REL    if (REG_IN_ORDER && !broken(NO_PASS_REL)) fence_rel(M);
+#define AWAIT	    handler == DB && !broken (NO_AWAIT)
+#define RESERVE_ORDER if (!broken(NO_RESERVE_ORDER)) fence_load_store(M);
+#define HAND_ORDER  if (!broken(NO_HAND_ORDER)) fence_load_store(M);
+#define HAND_REL    if (!broken(NO_HAND_REL)) fence_rel(M);
+#define BLOCK_REL   if (handler == DB_BLOCK && !broken(NO_BLOCK_REL)) fence_rel(M);
+#define HAND_RING_REL if (HAS_DBREC && !broken(NO_HAND_RING_REL)) fence_rel(M);
+#define LEAVE_REL   if (!broken(NO_LEAVE_REL)) fence_rel(M);
 
 /* gdk_publish_word: publishes slots a..b of one word. The old value of the word tells
  * whether the token is parked at one of them. */
-#ifdef TAKE_WITHOUT_RMW
 #define PUBLISH_WORD(a, b) \
-	atomic { \
-		c_code { modify(M, word_of(P->a), publish(newest(&now.m, word_of(P->a)), P->a, P->b)); }; \
-		note(a, b) \
-	}; \
-	LOAD(x, word_of(P->a)); \
-	c_code { P->held = (P->x & tokens(P->a, P->b)) != 0; P->x = 0; }
-#else
-#define PUBLISH_WORD(a, b) \
-	atomic { \
-		c_code { \
+	if \
+	:: atomic { \
+		c_expr { !broken (TAKE_WITHOUT_RMW) } -> c_code { \
 			int old = newest(&now.m, word_of(P->a)); \
 \
 			modify(M, word_of(P->a), publish(old, P->a, P->b)); \
 			P->held = (old & tokens(P->a, P->b)) != 0; \
 		}; \
 		note(a, b) \
-	}
-#endif
+	} \
+	:: atomic { \
+		c_expr { broken (TAKE_WITHOUT_RMW) } -> \
+		c_code { modify(M, word_of(P->a), publish(newest(&now.m, word_of(P->a)), P->a, P->b)); }; \
+		note(a, b) \
+	}; \
+		LOAD(x, word_of(P->a)); \
+		c_code { P->held = (P->x & tokens(P->a, P->b)) != 0; P->x = 0; } \
+	fi
 /* Stores the register, or the proxy's counter. */
 #define RING_REG(e) \
 	{ \
@@ -348,6 +257,8 @@ proctype user(byte me)
 	byte pc, what, from, to;	/* the current operation */
 	byte back, x, r, e;
 	bool held, wanted, waits, again, at_token;
+	/* The same in all states; expressions of c_expr would make more states. */
+	bool token_first, has_hand_over, await, look_at_left, look_again, second_look, hand_blind;
 #ifdef RINGS
 	byte rings, polls;
 #define PASSES (rings == RINGS)
@@ -358,11 +269,18 @@ proctype user(byte me)
 next:
 	atomic {
 		c_code {
-			const struct op *o = &program[P->me][P->pc++];
+			const struct op *o = &program[scenario][P->me][P->pc++];
 
 			P->what = o->what; P->from = o->from; P->to = o->to;
 			P->held = P->wanted = P->waits = P->again = P->at_token = 0;
 			P->r = P->e = P->x = 0;
+			P->token_first = TOKEN_FIRST;
+			P->has_hand_over = HAS_HAND_OVER;
+			P->await = AWAIT;
+			P->look_at_left = !broken(NO_LOOK_AT_LEFT);
+			P->look_again = !broken(NO_LOOK_AGAIN);
+			P->second_look = !broken(NO_SECOND_LOOK);
+			P->hand_blind = broken(HAND_BLIND);
 #ifdef RINGS
 			P->rings = 0;
 #endif
@@ -397,7 +315,7 @@ write:
 	fi;
 	/* gdk_shared_reserve: parked and rung may tell that the token is at the first slot. */
 	if
-	:: HAS_HAND_OVER && what == c_expr { POST } && c_expr {
+	:: has_hand_over && what == c_expr { POST } && c_expr {
 			back_to (M, PARKED, P->from) >= 0 && back_to (M, RUNG, P->from) >= 0 } ->
 		c_code {
 			load(M, PARKED, back_to(M, PARKED, P->from));
@@ -423,19 +341,17 @@ write:
 
 /* gdk_publish */
 	if
-	:: c_expr { word_of (P->from) != word_of (P->to) } ->
-#ifdef FIRST_FIRST
+	:: c_expr { word_of (P->from) != word_of (P->to) && !broken (FIRST_FIRST) } ->
+		PUBLISH_WORD(to, to);
+		assert(!held);
+		RANGE_REL;
+		PUBLISH_WORD(from, from)
+	:: c_expr { word_of (P->from) != word_of (P->to) && broken (FIRST_FIRST) } ->
 		PUBLISH_WORD(from, from);
 		c_code { P->again = P->held; }
 		RANGE_REL;
 		PUBLISH_WORD(to, to);
 		c_code { P->held = P->again; P->again = 0; }
-#else
-		PUBLISH_WORD(to, to);
-		assert(!held);
-		RANGE_REL;
-		PUBLISH_WORD(from, from)
-#endif
 	:: else -> PUBLISH_WORD(from, to)
 	fi;
 	if
@@ -445,7 +361,7 @@ write:
 		}
 		/* gdk_await_dbrec */
 		if
-		:: AWAIT ->
+		:: await ->
 			atomic {
 				c_expr { back_to (M, DBREC, P->from) >= 0 } ->
 				c_code { load(M, DBREC, back_to(M, DBREC, P->from)); }
@@ -458,8 +374,8 @@ write:
 			 * acquire fence before the scan forbids that the scan reads values of two
 			 * laps ago. */
 			if
-			:: HAS_HAND_OVER -> c_code { HAND_ORDER }; goto hand_over
-			:: !HAS_HAND_OVER || c_expr { may_show (M, P->to + 1) } ->
+			:: has_hand_over -> c_code { HAND_ORDER }; goto hand_over
+			:: !has_hand_over || c_expr { may_show (M, P->to + 1) } ->
 				e = r; wanted = 1; POST_ACQ
 			fi
 		:: else -> e = r; MARK_ACQ
@@ -467,11 +383,8 @@ write:
 		goto serve
 	:: else
 	fi;
-#ifdef NO_LOOK_AT_LEFT
-	goto out;
-#endif
 	if
-	:: what == c_expr { POST } -> LOAD(x, LEFT); goto take
+	:: what == c_expr { POST } && look_at_left -> LOAD(x, LEFT); goto take
 	:: else -> goto out
 	fi;
 
@@ -505,7 +418,7 @@ hand_over:
 		}
 	}
 	if
-	:: TOKEN_FIRST -> c_code { BLOCK_REL }
+	:: token_first -> c_code { BLOCK_REL }
 	:: else -> c_code { HAND_RING_REL RING_REG(P->e) PASS_REL }
 	fi;
 	/* The token moves on. */
@@ -523,18 +436,14 @@ hand_over:
 		fi
 	}
 	if
-	:: TOKEN_FIRST -> c_code { HAND_RING_REL RING_REG(P->e) }
+	:: token_first -> c_code { HAND_RING_REL RING_REG(P->e) }
 	:: else
 	fi;
 	/* gdk_handed_over */
-#ifdef HAND_BLIND
 	if
-	:: held -> atomic { held = 0; holders-- }
-	:: else
-	fi;
-#endif
-	if
-	:: held -> c_code { CLEAR_TOKEN(e); P->held = 0; P->r = P->e; }; goto serve
+	:: held && hand_blind -> atomic { held = 0; holders-- };
+		c_code { fence_load_store(M); store(M, PARKED, P->e); }
+	:: held && !hand_blind -> c_code { CLEAR_TOKEN(e); P->held = 0; P->r = P->e; }; goto serve
 	:: else -> c_code { fence_load_store(M); store(M, PARKED, P->e); }
 	fi;
 	goto out;
@@ -580,12 +489,11 @@ rescan:		do
 			}
 		:: else -> e = r + DEPTH; goto scanned
 		od;
-#ifndef NO_LOOK_AGAIN
 		/* A range may continue in this word, whose load may be older than that of the
 		 * previous word. Loads the word again after an acquire fence, which pairs with
 		 * the release fence (RANGE_REL) of the thread that published the range. */
 		if
-		:: e > r && e % SPW == 0 ->
+		:: e > r && e % SPW == 0 && look_again ->
 			SCAN_ACQ;
 			atomic {
 				LOAD(x, word_of(P->e));
@@ -596,7 +504,6 @@ rescan:		do
 			}
 		:: else
 		fi
-#endif
 	:: else
 	fi;
 scanned:
@@ -650,12 +557,9 @@ scanned:
 		:: else -> break
 		od;
 #endif
-#ifdef NO_SECOND_LOOK
-		goto out;
-#endif
 		LOAD(x, WANTED);
 		if
-		:: x > r -> atomic {
+		:: x > r && second_look -> atomic {
 				c_code { P->x = 0; P->held = AGAIN(0); }
 				if
 				:: held -> held = 0; HOLD
@@ -676,14 +580,10 @@ park:	/* gdk_park */
 
 			P->x = modify(M, w, newest(&now.m, w) | token(P->r));
 		}
-#ifndef PARK_BLIND
 		if
-		:: c_expr { published (P->x, P->r) } -> x = 0
+		:: c_expr { published (P->x, P->r) && !broken (PARK_BLIND) } -> x = 0
 		:: else -> x = 0; holders--; goto parked_at
 		fi
-#else
-		x = 0; holders--; goto parked_at
-#endif
 	}
 	c_code { CLEAR_TOKEN(r); }
 	goto serve;
@@ -715,13 +615,18 @@ active proctype nic()
 		c_code {
 			int l;
 
+			choose();
 			for (l = 0; l < LOCS; l++)
 				init(&now.m, l, 0);
-#if SCENARIO == 4
-			init(&now.m, W0, ready(0));
-			init(&now.m, LEFT, 1);
-			init(&now.m, WQE0, lap(0));
-#elif SCENARIO == 8 || SCENARIO == 9
+			if (scenario == 4) {
+				init(&now.m, W0, ready(0));
+				init(&now.m, LEFT, 1);
+				init(&now.m, WQE0, lap(0));
+				now.all = 1; now.prefix = 1;
+			} else {
+				init(&now.m, W0, token(0));
+			}
+#if SCENARIO == 8
 			/* Slots 0 and 1 are complete, and all threads have seen it. */
 			init(&now.m, W0, ready(0) | token(2));
 			init(&now.m, W1, ready(1));
@@ -733,15 +638,9 @@ active proctype nic()
 			init(&now.m, DONE, 2);
 			init(&now.m, WQE0, lap(0));
 			init(&now.m, WQE1, lap(1));
-#else
-			init(&now.m, W0, token(0));
+			now.all = 3; now.prefix = 2; now.last = 2; now.top = 2;
 #endif
 		}
-#if SCENARIO == 4
-		all = 1; prefix = 1;
-#elif SCENARIO == 8 || SCENARIO == 9
-		all = 3; prefix = 2; last = 2; top = 2;
-#endif
 		run user(0); run user(1); run user(2)
 	}
 	do
@@ -770,7 +669,7 @@ active proctype nic()
 			}
 		}
 		assert(sees);
-#if SCENARIO >= 7 && SCENARIO <= 9
+#if SCENARIO == 7 || SCENARIO == 8
 		c_code {
 			fence_rel(&now.m, NIC);
 			store(&now.m, NIC, DONE, now.top);
