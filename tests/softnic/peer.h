@@ -47,7 +47,7 @@ enum sn_peer_state sn_peer_ask(struct sn_eng *e, struct sn_peer *p, uint64_t sin
 /* Logs once that the peer is gone, and what follows. */
 void sn_peer_report(struct sn_peer *p, const char *what);
 /* sn_peer_leave() tells another NIC that this one closes its Ethernet port; there, sn_peer_left()
- * then returns true until the port answers something that was asked later. */
+ * then returns true until the port answers a later request. */
 void sn_peer_leave(struct sn_eng *e, const struct in6_addr *ip);
 void sn_peer_opened(struct sn_peer *p, uint64_t asked); /* p NULL: nothing */
 bool sn_peer_left(const struct sn_peer *p);
