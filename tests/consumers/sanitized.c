@@ -35,7 +35,7 @@ struct side {
 	char *buf; /* a message to send and a message received */
 };
 
-static int shared, added; /* added: the thread has changed shared */
+static int shared, added, added_twice; /* added: the thread has changed shared */
 
 #ifdef OWN_OPTIONS
 const char *__asan_default_options(void);
@@ -133,12 +133,15 @@ static void side_close(struct side *s)
 
 /* ThreadSanitizer misses some races of two accesses at the same time, because each of them reads
  * the other's place before it is written. Relaxed accesses of added order the two accesses in time
- * and leave the race: they are no synchronization. */
+ * and leave the race: they are no synchronization. The thread lives until both are done, because
+ * the history of one that has ended may be gone, and the race is then not reported. */
 static void *add(void *arg)
 {
 	(void)arg;
 	shared++;
 	__atomic_store_n(&added, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&added_twice, __ATOMIC_RELAXED))
+		sched_yield();
 	return NULL;
 }
 
@@ -168,6 +171,7 @@ static void have_bug(const char *kind)
 		while (!__atomic_load_n(&added, __ATOMIC_RELAXED))
 			sched_yield();
 		shared++;
+		__atomic_store_n(&added_twice, 1, __ATOMIC_RELAXED);
 		pthread_join(thread, NULL);
 	}
 	if (strcmp(kind, "leak"))
