@@ -20,9 +20,10 @@ cap=$((16#$(awk '/^CapEff/ { print $2 }' /proc/self/status))) # bit 13: CAP_NET_
 ${CC:-gcc} -O1 -Wall -shared -fPIC -o "$tmp/clock.so" tests/consumers/fast_clock.c || exit 1
 # shellcheck disable=SC2016 # sh expands it
 fast=(sh -c 'LD_PRELOAD="$LD_PRELOAD $0" exec "$@"' "$tmp/clock.so") # the start of a command
-# A multiple of 100: raw_ethernet_bw counts 100 sends for each CQE. If they are fewer after the last
-# one, the sum of several queue pairs reaches the total before all have sent, and it polls no more.
-n=500 ran=0
+# A multiple of the lists (-l) and of 100: raw_ethernet_bw counts 100 sends for each CQE. If they are
+# fewer after the last one, the sum of several queue pairs reaches the total before all have sent, and
+# it polls no more.
+n=800 ran=0
 [ "${1:-}" != long ] || n=20000
 
 # Two addresses that no other run of this script has, and the MAC addresses of their ports.

@@ -54,7 +54,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				  const struct timespec *until)
 {
-	static struct timespec last; /* return */
+	static _Thread_local struct timespec last; /* return of this thread */
 	struct timespec now;
 	bool due;
 
