@@ -54,7 +54,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				  const struct timespec *until)
 {
-	static _Thread_local struct timespec last; /* return of this thread */
+	static _Thread_local struct timespec last; /* poll of this thread */
 	struct timespec now;
 	bool due;
 
@@ -72,7 +72,8 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 	pthread_cond_wait(cond, lock);
 	due = watch_clock.due;
 	watch_clock.due = watch_clock.waits = false;
-	clock_gettime(CLOCK_MONOTONIC, &last);
+	if (due)
+		clock_gettime(CLOCK_MONOTONIC, &last);
 	return due ? ETIMEDOUT : 0;
 }
 
