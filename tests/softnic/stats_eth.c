@@ -7,10 +7,10 @@
  */
 #include "eth.h"
 #include "front.h"
+#include "text.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -153,26 +153,6 @@ void sn_stats_eth_forget(struct sn_dev *dev)
 
 /* ---- what a rule matches ---- */
 
-struct text {
-	char *at;
-	size_t left;
-};
-
-static void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->at, t->left, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= t->left)
-		n = t->left ? (int)t->left - 1 : 0;
-	t->at += n;
-	t->left -= (size_t)n;
-}
-
 enum how { HEX, DEC, MAC, IP };
 
 /* Fields of the outer headers: first byte, lowest bit of the field's 32-bit word or 0, bits. */
@@ -203,23 +183,24 @@ static uint32_t bits_of(const uint8_t *match, const struct match_field *f)
 }
 
 /* An IPv4 address is in the last four bytes. */
-static void put_ip(struct text *t, const uint8_t *p, bool v4)
+static void put_ip(struct sn_text *t, const uint8_t *p, bool v4)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	put(t, "%s", inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? p + 12 : p, text, sizeof(text)));
+	sn_text_add(t, "%s",
+		    inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? p + 12 : p, text, sizeof(text)));
 }
 
-static void put_value(struct text *t, const uint8_t *match, const struct match_field *f, bool v4)
+static void put_value(struct sn_text *t, const uint8_t *match, const struct match_field *f, bool v4)
 {
 	const uint8_t *p = match + f->byte;
 
 	if (f->how == MAC)
-		put(t, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
+		sn_text_add(t, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
 	else if (f->how == IP)
 		put_ip(t, p, v4);
 	else
-		put(t, f->how == HEX ? "0x%x" : "%u", bits_of(match, f));
+		sn_text_add(t, f->how == HEX ? "0x%x" : "%u", bits_of(match, f));
 }
 
 /* Whether all bits of the field are 0 (ones: 1). */
@@ -235,7 +216,7 @@ static bool all_bits(const uint8_t *mask, const struct match_field *f, bool v4, 
 	return true;
 }
 
-static void put_match(struct text *t, const struct rule_record *r)
+static void put_match(struct sn_text *t, const struct rule_record *r)
 {
 	static const uint8_t none[12];
 	const char *sep = "";
@@ -247,33 +228,33 @@ static void put_match(struct text *t, const struct rule_record *r)
 
 		if (all_bits(r->mask, f, v4, false))
 			continue;
-		put(t, "%s%s ", sep, f->name);
+		sn_text_add(t, "%s%s ", sep, f->name);
 		put_value(t, r->match, f, v4);
 		if (!all_bits(r->mask, f, v4, true)) {
-			put(t, "/");
+			sn_text_add(t, "/");
 			put_value(t, r->mask, f, v4);
 		}
 		sep = " ";
 	}
 	if (!*sep)
-		put(t, "all");
+		sn_text_add(t, "all");
 }
 
-static void put_action(struct text *t, const struct rule_record *r)
+static void put_action(struct sn_text *t, const struct rule_record *r)
 {
 	const char *to = r->drop ? "drop" : r->tirn ? "" : "count";
 
-	put(t, "%s", to);
+	sn_text_add(t, "%s", to);
 	if (r->tirn)
-		put(t, "%sTIR 0x%x", *to ? ", " : "", r->tirn);
+		sn_text_add(t, "%sTIR 0x%x", *to ? ", " : "", r->tirn);
 	if (r->rqn)
-		put(t, " RQ 0x%x", r->rqn);
+		sn_text_add(t, " RQ 0x%x", r->rqn);
 	if (r->rqtn)
-		put(t, " RQT 0x%x", r->rqtn);
+		sn_text_add(t, " RQT 0x%x", r->rqtn);
 	if (r->set_tag)
-		put(t, ", tag 0x%x", r->tag);
+		sn_text_add(t, ", tag 0x%x", r->tag);
 	if (r->sniffer)
-		put(t, ", copy");
+		sn_text_add(t, ", copy");
 }
 
 /* ---- report ---- */
@@ -294,20 +275,20 @@ static void queue_json(const struct report *r, const struct queue_record *q)
 		fprintf(r->f, ", \"%s\": %" PRIu64, fields[i].name, value(q, i));
 }
 
-static void queue_text(const struct report *r, const struct queue_record *q, struct text *t)
+static void queue_text(const struct report *r, const struct queue_record *q, struct sn_text *t)
 {
 	size_t i;
 
-	put(t, "%s 0x%x CQ 0x%x:", r->kind == SQS ? "sq" : "rq", q->number, q->cqn);
+	sn_text_add(t, "%s 0x%x CQ 0x%x:", r->kind == SQS ? "sq" : "rq", q->number, q->cqn);
 	for (i = 0; i < FIELDS; i++)
 		if (value(q, i))
-			put(t, " %s %" PRIu64, fields[i].name, value(q, i));
+			sn_text_add(t, " %s %" PRIu64, fields[i].name, value(q, i));
 }
 
 static void rule_json(const struct report *r, const struct rule_record *rule)
 {
 	char match[512], action[128];
-	struct text m = { match, sizeof(match) }, a = { action, sizeof(action) };
+	struct sn_text m = { match, sizeof(match) }, a = { action, sizeof(action) };
 
 	put_match(&m, rule);
 	put_action(&a, rule);
@@ -318,19 +299,19 @@ static void rule_json(const struct report *r, const struct rule_record *rule)
 		rule->packets, rule->bytes);
 }
 
-static void rule_text(const struct rule_record *rule, struct text *t)
+static void rule_text(const struct rule_record *rule, struct sn_text *t)
 {
-	put(t, "rule %s ", rule->egress ? "send" : "receive");
+	sn_text_add(t, "rule %s ", rule->egress ? "send" : "receive");
 	put_match(t, rule);
-	put(t, " -> ");
+	sn_text_add(t, " -> ");
 	put_action(t, rule);
-	put(t, ": packets %" PRIu64 " bytes %" PRIu64, rule->packets, rule->bytes);
+	sn_text_add(t, ": packets %" PRIu64 " bytes %" PRIu64, rule->packets, rule->bytes);
 }
 
 static void one(struct report *r, const void *record)
 {
 	char line[1024];
-	struct text t = { line, sizeof(line) };
+	struct sn_text t = { line, sizeof(line) };
 
 	r->n++;
 	if (r->f) {
