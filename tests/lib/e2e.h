@@ -139,6 +139,21 @@ static inline struct doca_gpu_dev_verbs_addr e2e_addr(const void *p, uint32_t ke
 	return gdk_addr((uintptr_t)p, gdk_key(key));
 }
 
+/* Posts a NOP and rings. ce: GDK_CE_ALWAYS, or 0 for one without CQE. Inline, because a test may
+ * replace the store to the register. */
+static inline int e2e_nop(struct e2e_qp *qp, enum doca_gpu_dev_verbs_resource_sharing_mode mode,
+			  uint32_t ce, uint64_t *idx)
+{
+	int rc = gdk_reserve(qp->dev, 1, mode, 0, idx);
+
+	if (rc)
+		return rc;
+	gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, *idx), (uint16_t)*idx, ce);
+	gdk_mark_ready(qp->dev, *idx, *idx, mode, E2E_AUTO);
+	gdk_submit(qp->dev, *idx + 1, gdk_how(mode, E2E_AUTO, GDK_THREAD, 0));
+	return 0;
+}
+
 /* Puts len bytes from offset off of src to the same offset of dst. */
 int e2e_put(struct e2e_pair *p, size_t off, size_t len, doca_gpu_dev_verbs_ticket_t *ticket);
 int e2e_wait(struct e2e_qp *qp, doca_gpu_dev_verbs_ticket_t ticket);

@@ -34,13 +34,9 @@ static void use(struct e2e_qp *qp)
 {
 	uint64_t idx = 0;
 
-	for (unsigned int i = 0; i < POSTS; i++) {
-		E2E_REQUIRE(!gdk_reserve(qp->dev, 1, E2E_EXCL, 0, &idx));
-		gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, idx), (uint16_t)idx,
-			    i % 3 && i + 1 < POSTS ? 0 : DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
-		gdk_mark_ready(qp->dev, idx, idx, E2E_EXCL, E2E_AUTO);
-		gdk_submit(qp->dev, idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
-	}
+	for (unsigned int i = 0; i < POSTS; i++)
+		E2E_REQUIRE(
+			!e2e_nop(qp, E2E_EXCL, i % 3 && i + 1 < POSTS ? 0 : GDK_CE_ALWAYS, &idx));
 	E2E_REQUIRE(!gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS));
 }
 

@@ -53,16 +53,9 @@ static int post_batch(struct e2e_qp *qp)
 	uint64_t idx = 0;
 	int rc = 0;
 
-	for (unsigned int i = 0; i < 5 && !rc; i++) {
-		rc = gdk_reserve(qp->dev, 1, E2E_EXCL, 0, &idx);
-		if (rc)
-			return rc;
-		gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, idx), (uint16_t)idx,
-			    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
-		gdk_mark_ready(qp->dev, idx, idx, E2E_EXCL, E2E_AUTO);
-		gdk_submit(qp->dev, idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
-	}
-	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
+	for (unsigned int i = 0; i < 5 && !rc; i++)
+		rc = e2e_nop(qp, E2E_EXCL, GDK_CE_ALWAYS, &idx);
+	return rc ? rc : gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
 }
 
 static void to_error(struct e2e_qp *qp)

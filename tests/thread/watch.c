@@ -42,11 +42,7 @@ static uint64_t post(struct e2e_qp *qp)
 {
 	uint64_t idx;
 
-	E2E_REQUIRE(!gdk_reserve(qp->dev, 1, E2E_MODE, 0, &idx));
-	gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, idx), (uint16_t)idx,
-		    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
-	gdk_mark_ready(qp->dev, idx, idx, E2E_MODE, E2E_AUTO);
-	gdk_submit(qp->dev, idx + 1, gdk_how(E2E_MODE, E2E_AUTO, GDK_THREAD, 0));
+	E2E_REQUIRE(!e2e_nop(qp, E2E_MODE, GDK_CE_ALWAYS, &idx));
 	return idx;
 }
 

@@ -87,19 +87,6 @@ static void two_close(struct two *s)
 	e2e_close(&s->nic);
 }
 
-static int post_nop(struct e2e_qp *qp, uint64_t *idx)
-{
-	int rc = gdk_reserve(qp->dev, 1, E2E_EXCL, 0, idx);
-
-	if (rc)
-		return rc;
-	gdk_wqe_nop(qp->dev, gdk_get_wqe_ptr(qp->dev, *idx), (uint16_t)*idx,
-		    DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
-	gdk_mark_ready(qp->dev, *idx, *idx, E2E_EXCL, E2E_AUTO);
-	gdk_submit(qp->dev, *idx + 1, gdk_how(E2E_EXCL, E2E_AUTO, GDK_THREAD, 0));
-	return 0;
-}
-
 static int wait_nop(struct e2e_qp *qp, uint64_t idx)
 {
 	return gdk_wait_for(qp->dev, idx, E2E_EXCL, E2E_WAIT_NS);
@@ -132,8 +119,8 @@ static void rings(enum doca_gpu_dev_verbs_nic_handler handler, uint64_t total)
 
 	two_open(&s, handler, 64);
 	for (uint64_t i = 1; i <= total / 2; i++) {
-		cr_assert_eq(post_nop(&s.qp[0], &a), 0);
-		cr_assert_eq(post_nop(&s.qp[1], &b), 0);
+		cr_assert_eq(e2e_nop(&s.qp[0], E2E_EXCL, GDK_CE_ALWAYS, &a), 0);
+		cr_assert_eq(e2e_nop(&s.qp[1], E2E_EXCL, GDK_CE_ALWAYS, &b), 0);
 		cr_assert_eq(wait_nop(&s.qp[0], a), 0, "doorbell %lu of the first QP",
 			     (unsigned long)i);
 		cr_assert_eq(wait_nop(&s.qp[1], b), 0, "doorbell %lu of the second QP",
@@ -223,7 +210,7 @@ Test(e2e_share, no_dbr_half_written_wqe_is_not_executed)
 	while (!atomic_load(&s.tid))
 		sched_yield();
 	frozen = freeze_begin(&freeze, atomic_load(&s.tid));
-	cr_assert_eq(post_nop(&two.qp[1], &idx), 0);
+	cr_assert_eq(e2e_nop(&two.qp[1], E2E_EXCL, GDK_CE_ALWAYS, &idx), 0);
 	cr_expect_eq(wait_nop(&two.qp[1], idx), 0);
 	nanosleep(&pause, NULL);
 	atomic_store(&s.go, true);
@@ -248,7 +235,7 @@ static void *race_main(void *arg)
 	uint64_t idx;
 
 	for (uint64_t i = 0; i < r->n && !r->rc; i++) {
-		r->rc = post_nop(r->qp, &idx);
+		r->rc = e2e_nop(r->qp, E2E_EXCL, GDK_CE_ALWAYS, &idx);
 		if (!r->rc)
 			r->rc = wait_nop(r->qp, idx);
 	}
