@@ -29,6 +29,7 @@ what=${1:-test} peer=${2:-}
 dir=$(realpath "$(dirname "$0")/footprint")
 limits=${FOOTPRINT_LIMITS:-$dir/limits}
 INC=${INC:-${B:-build}/include}
+LONG=${LONG:-}
 NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 case $what in
 test | table) ;;
@@ -57,7 +58,7 @@ rows() { # prints the lines of the limits that are selected and that nvcc can co
 	grep -v -E '^ *(#|$)' "$limits" | while read -r row form rest; do
 		if [ -n "${ONLY:-}" ]; then
 			[[ $row =~ $ONLY ]] || continue
-		elif [ "$what" = test ] && [ -z "${LONG:-}" ] && [ "$form" != short ]; then
+		elif [ "$what" = test ] && [ -z "$LONG" ] && [ "$form" != short ]; then
 			[ "$form" = more ] && [ -n "${MORE:-}" ] || continue
 		fi
 		arch=${row#*-*-*-*-}
@@ -101,11 +102,14 @@ define() { # kernel: prints its definition
 	echo "KERNEL(${1//-/_}, ${op^^}, ${sharing^^}, ${handler^^}, ${scope^^}, $calls, $live, $bounds)"
 }
 
-# Adds a kernel to the source file ARCHITECTURE.SHARING-HANDLER-SCOPE.cu, because CUDA's own headers
-# cost as much time as a kernel. Kernels that call gdk_post_gpu() or another function that is not
-# inlined with other constant arguments would change the code of each other.
+# Adds a kernel to a source file. In the short form and in the form more this is the file
+# ARCHITECTURE.SHARING-HANDLER-SCOPE.cu, because CUDA's own headers cost as much time as a kernel.
+# Kernels that call gdk_post_gpu() or another function that is not inlined with other constant
+# arguments would change the code of each other, so do the doca_gpu_dev_rdma_* by their operation,
+# and so do others by a little: in all other forms each kernel has a file.
 add() { # folder, kernel
 	local use=${2#*-} arch=${2#*-*-*-*-} file
+	[[ $what$LONG${ONLY:-} == test && $2 != rdma* ]] || use=$2
 	file=$1/${arch%%-*}.${use%%-sm_*}.cu
 	[ -e "$file" ] || echo "#include \"$dir/kernel.cu\"" >"$file"
 	define "$2" >>"$file"
