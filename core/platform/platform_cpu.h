@@ -9,10 +9,8 @@
 #ifndef GDK_PLATFORM_CPU_H
 #define GDK_PLATFORM_CPU_H
 
-#include <sched.h>
-#include <time.h>
-
 #include "../../device/gdk/platform_fn.h"
+#include "../../device/gdk/platform_yield.h"
 
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "WQE words are composed for little-endian CPUs"
@@ -523,21 +521,14 @@ GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
 
 GDK_FN uint64_t gdk_now_ns(void)
 {
-	struct timespec ts;
-
-#ifdef CLOCK_MONOTONIC
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-#else /* strict ISO C has only this clock */
-	timespec_get(&ts, TIME_UTC);
-#endif
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return gdk_host_now_ns();
 }
 
-/* One iteration of a polling loop: a pause instruction, and each 64th time sched_yield(). */
+/* One iteration of a polling loop: a pause instruction, and each 64th time a yield. */
 GDK_FN void gdk_relax(uint32_t spins)
 {
 	if (spins % 64 == 63) {
-		sched_yield();
+		gdk_host_yield();
 		return;
 	}
 #if defined(__x86_64__)

@@ -18,19 +18,12 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../../device/gdk/platform_fn.h"
-
-#ifndef __cplusplus
-long syscall(long number, ...); /* unistd.h does not declare it for strict C11 */
-#endif
+#include "../../device/gdk/platform_yield.h"
 
 #define GDK_HOST_LANES	   32
 #define GDK_HOST_LIMIT_NS  100000000000u /* time limit for a meeting, then abort */
@@ -145,11 +138,12 @@ GDK_SLOW_FN int gdk_host_sleep(const uint32_t *word, uint32_t old, uint64_t ns)
 	struct timespec t;
 	int yields;
 
-	for (yields = 0; yields < GDK_HOST_YIELDS; yields++) {
+	for (yields = 0; yields < GDK_HOST_YIELDS && !gdk_host_late; yields++) {
 		if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != old)
 			return 1;
-		sched_yield();
+		gdk_host_yield();
 	}
+	gdk_host_late -= gdk_host_late > 0;
 	t.tv_sec = (time_t)(ns / 1000000000u);
 	t.tv_nsec = (long)(ns % 1000000000u);
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old)

@@ -61,7 +61,6 @@ CUresult cuEventDestroy(CUevent event);
 #include "../../examples/common/cuda_shim.h"
 
 #include <chrono>
-#include <sched.h>
 #include <set>
 #include <string_view>
 
@@ -93,7 +92,7 @@ template <typename T> struct cudart_block_load {
 };
 template <bool Block, typename T> decltype(auto) cudart_access(T &word)
 {
-	sched_yield();
+	gdk_host_yield();
 	if constexpr (Block)
 		return cudart_block_load<T>{ &word };
 	else
@@ -101,7 +100,7 @@ template <bool Block, typename T> decltype(auto) cudart_access(T &word)
 }
 #define DOCA_GPUNETIO_VOLATILE(x) (cudart_access<std::string_view(#x) == CUDART_CPU_BLOCK_LOAD>(x))
 #elif !defined(CUDART_CPU_ONE_LOAD)
-#define DOCA_GPUNETIO_VOLATILE(x) (*(sched_yield(), (volatile __typeof__(x) *)&(x)))
+#define DOCA_GPUNETIO_VOLATILE(x) (*(gdk_host_yield(), (volatile __typeof__(x) *)&(x)))
 #else
 /* For kernels in which whole warps compare a word with a constant, as the condition of a loop, and
  * one thread or the CPU stores it: the lanes of a warp load the same value, as on a GPU. */
@@ -110,7 +109,7 @@ template <typename T> struct cudart_one_load {
 
 	operator T() const
 	{
-		sched_yield();
+		gdk_host_yield();
 		return *(volatile T *)word;
 	}
 	bool operator==(int v) const

@@ -7,7 +7,6 @@
 #include "../softnic/softnic.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -88,7 +87,7 @@ static void *proxy_main(void *arg)
 		if (doca_gpu_verbs_cpu_proxy_progress(qp->hl->qp_gverbs, &progressed))
 			return (void *)1;
 		if (!progressed)
-			sched_yield();
+			gdk_host_yield();
 	}
 	return NULL;
 }

@@ -9,7 +9,6 @@
  */
 #define GDK_WARP 32
 #include <pthread.h>
-#include <sched.h>
 
 #include "ring_count.h"
 
@@ -45,7 +44,7 @@ static void *nic(void *arg)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
 		rig_nic(arg);
-		sched_yield();
+		gdk_host_yield();
 	}
 	return NULL;
 }

@@ -10,7 +10,6 @@
  * and resets it.
  * Meant for ThreadSanitizer, with the NIC linked in.
  */
-#include <sched.h>
 #include <string.h>
 
 #include "../lib/e2e.h"
@@ -173,7 +172,7 @@ static void *query_watched(void *arg)
 		E2E_REQUIRE(!gdk_verbs_qp_get_error(qp, &error));
 		E2E_REQUIRE(!doca_gpu_verbs_query_last_error(qp, &info) && !info.has_error);
 		E2E_REQUIRE(!gdk_verbs_qp_get_handler_report(qp, &report));
-		sched_yield();
+		gdk_host_yield();
 	}
 	return arg;
 }

@@ -10,7 +10,6 @@
 #define GDK_WARP 32
 #include <endian.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +44,7 @@ static void *nic(void *arg)
 
 	for (i = 0; i < PACKETS; i++) {
 		while (!((be32toh(__atomic_load_n(&dbrec, __ATOMIC_ACQUIRE)) - i) & 0xffff))
-			sched_yield();
+			gdk_host_yield();
 		for (k = 0; k < WORDS; k++)
 			packets[i % NUM][k] = (i + k) * PATTERN;
 		cqes[i % NUM][11] = htobe32(i + 60);
@@ -56,7 +55,7 @@ static void *nic(void *arg)
 		/* Some receives find an incomplete batch. Each yield costs a whole round of the
 		 * threads of a busy machine. */
 		if (seed >> 25 == 0)
-			sched_yield();
+			gdk_host_yield();
 	}
 	return arg;
 }

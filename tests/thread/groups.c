@@ -10,7 +10,6 @@
  */
 #define GDK_WARP 32
 #include <pthread.h>
-#include <sched.h>
 
 #include "device/gdk/platform.h"
 
@@ -79,7 +78,7 @@ static void *nic(void *arg)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
 		rig_nic(arg);
-		sched_yield();
+		gdk_host_yield();
 	}
 	return NULL;
 }
@@ -257,7 +256,7 @@ static void *post_some_late(void *arg)
 	gdk_host_enter(&block, rank);
 	for (i = 0; i < ROUNDS && !err; i++) {
 		if (rank % 3 == 2) {
-			sched_yield();
+			gdk_host_yield();
 			err = gdk_put(&rig.qp, a, a, 8, &ticket[rank],
 				      gdk_how(mode, RIG_AUTO, GDK_THREAD, 0));
 		}
@@ -355,7 +354,7 @@ static void *nic_of_both(void *arg)
 				break;
 			other.ci += rig_exec(&other);
 		}
-		sched_yield();
+		gdk_host_yield();
 	}
 	return NULL;
 }

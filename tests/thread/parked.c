@@ -9,7 +9,6 @@
  */
 #define GDK_TOKEN_FIRST 1
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -30,7 +29,7 @@ static void pause_here(void)
 	if (++turns % 31 == 0)
 		usleep(50);
 	else if (turns % 3 == 0)
-		sched_yield();
+		gdk_host_yield();
 }
 
 static void complain(const char *what, unsigned int v)
@@ -124,7 +123,7 @@ static void *nic(void *arg)
 				abort();
 			r->ci += n;
 		}
-		sched_yield();
+		gdk_host_yield();
 	} while (!last);
 	return NULL;
 }

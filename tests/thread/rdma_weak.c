@@ -10,7 +10,6 @@
  * requests that are written take turns.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "../lib/rdma_rig.h"
 
@@ -76,7 +75,7 @@ static void *block(void *arg)
 			post(request, i, (uint32_t)(base + i) & 0xffff);
 		/* Acquire: the commits of earlier requests. */
 		while (__atomic_load_n(&posted, __ATOMIC_ACQUIRE) != request && !has_failed())
-			sched_yield();
+			gdk_host_yield();
 		if (doca_gpu_dev_rdma_commit_weak(r.a.dev, 0, n))
 			fail("a commit failed", request, n);
 		__atomic_store_n(&posted, request + 1, __ATOMIC_RELEASE);
@@ -113,7 +112,7 @@ static void progress(void)
 		if (gdk_ld64_acq(&st->completed, GDK_SCOPE_GPU) < end)
 			fail("a commit was counted before its operations were complete", done, end);
 		if (!num)
-			sched_yield();
+			gdk_host_yield();
 	}
 }
 

@@ -6,7 +6,6 @@
  * Holoscan does; threads that reserve, mark and submit by hand. One more thread checks that the
  * producer index in the DBREC never falls. At the end an abort must be heard by all that wait.
  */
-#include <sched.h>
 #include <unistd.h>
 
 #include "../lib/recv_rig.h"
@@ -124,7 +123,7 @@ static void *sender(void *arg)
 		const size_t at = i % 64 * 8;
 
 		while ((int16_t)(uint16_t)(recv_dbrec(&r.b) - i) <= 0 && !has_failed())
-			sched_yield();
+			gdk_host_yield();
 		memcpy(r.a.buf.mem + at, &i, sizeof(i));
 		if (gdk_send(r.a.dev, recv_at(&r.a, at), 8, &ticket,
 			     gdk_how(E2E_EXCL, GDK_AUTO, GDK_THREAD, 0)) ||

@@ -6,7 +6,6 @@
  * submit offers together. Each lane must get a ticket of its own, and the message of that ticket.
  */
 #define GDK_WARP 32
-#include <sched.h>
 
 #include "../lib/recv_rig.h"
 
@@ -123,7 +122,7 @@ static void *send_one_by_one(void *arg)
 
 	for (k = 0; k < num; k++) {
 		while (recv_dbrec(&r.b) <= k)
-			sched_yield();
+			gdk_host_yield();
 		E2E_REQUIRE(!gdk_send(r.a.dev, recv_at(&r.a, 0), 1, &ticket,
 				      gdk_how(E2E_EXCL, GDK_AUTO, GDK_THREAD, 0)));
 		E2E_REQUIRE(!gdk_wait(r.a.dev, ticket, E2E_EXCL));

@@ -10,7 +10,6 @@
  * waits for a dump which no CPU thread rings, must hear the abort and the limit, too.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "../lib/recv_rig.h"
 
@@ -233,7 +232,7 @@ static int run(enum doca_gpu_dev_verbs_nic_handler handler, enum ending ending, 
 		E2E_REQUIRE(!pthread_create(&w[i].thread, NULL, waiter_main, &w[i]));
 	}
 	while (__atomic_load_n(&started, __ATOMIC_RELAXED) < n)
-		sched_yield();
+		gdk_host_yield();
 	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 	start = e2e_now_ns();
 	E2E_REQUIRE(!end_by(ending));
@@ -277,7 +276,7 @@ static void receive_first_message(void)
 	while (__atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE) >> 4 ==
 	       DOCA_GPUNETIO_IB_MLX5_CQE_INVALID) {
 		E2E_REQUIRE(e2e_now_ns() - start < E2E_WAIT_NS);
-		sched_yield();
+		gdk_host_yield();
 	}
 }
 
@@ -292,7 +291,7 @@ static int run_dump(enum ending ending)
 	E2E_REQUIRE(!pthread_create(&thread, NULL, dump_main, &status));
 	while (!gdk_ld64(gdk_rsvd_index(r.a.dev), GDK_SCOPE_GPU)) {
 		E2E_REQUIRE(e2e_now_ns() - start < BOUND_NS);
-		sched_yield();
+		gdk_host_yield();
 	}
 	E2E_REQUIRE(!end_by(ending));
 	pthread_join(thread, NULL);

@@ -8,7 +8,6 @@
  * that waits for a free slot must ring the slots that others only published.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "../unit/rig.h"
 
@@ -102,7 +101,7 @@ static void *nic(void *arg)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
 		rig_nic(&rig);
-		sched_yield();
+		gdk_host_yield();
 	}
 	return arg;
 }

@@ -7,7 +7,6 @@
  * for others for long before it releases the token. Must be clean under ThreadSanitizer.
  */
 #include <pthread.h>
-#include <sched.h>
 
 #include "ring_count.h"
 
@@ -49,7 +48,7 @@ static void *nic(void *arg)
 
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
 		rig_nic(r);
-		sched_yield();
+		gdk_host_yield();
 	}
 	return NULL;
 }

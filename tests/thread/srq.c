@@ -8,7 +8,6 @@
  * its queue pair, in the slot that its CQE names. The slots are posted again by one thread per
  * queue pair with CTA and GPU sharing, or by one thread for all in exclusive use.
  */
-#include <sched.h>
 
 #include "../lib/bound.h"
 #include "../lib/recv_rig.h"
@@ -131,7 +130,7 @@ static void *receiver(void *arg)
 		if (bound_passed(&b, left, E2E_WAIT_NS))
 			fail("no message after", first, n[first]);
 		if (left == before)
-			sched_yield();
+			gdk_host_yield();
 	}
 	return NULL;
 }

@@ -9,7 +9,6 @@
  * pair must work again.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 #include "../lib/e2e.h"
@@ -133,10 +132,10 @@ static unsigned int start(struct e2e_pair *p, struct waiter *w, bool collapsed)
 		}
 		while (way == RESERVE && gdk_ld64(gdk_rsvd_index(p->tx.dev), GDK_SCOPE_GPU) <
 						 DEPTH + EACH * DEPTH / 2)
-			sched_yield();
+			gdk_host_yield();
 	}
 	while (__atomic_load_n(&started, __ATOMIC_RELAXED) < n)
-		sched_yield();
+		gdk_host_yield();
 	pause_ms(20);
 	return n;
 }
