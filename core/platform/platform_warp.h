@@ -21,9 +21,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../../device/gdk/platform_fn.h"
 #include "../../device/gdk/platform_yield.h"
+
+#ifndef __cplusplus
+long syscall(long number, ...); /* unistd.h does not declare it for strict C11 */
+#endif
 
 #define GDK_HOST_LANES	   32
 #define GDK_HOST_LIMIT_NS  100000000000u /* time limit for a meeting, then abort */
