@@ -131,8 +131,8 @@ struct sn_qp_sq {		    /* invariant: fetch <= pi */
 	uint32_t last_ring;	    /* value of page->rings when this QP last rang */
 	uint64_t quiet_since;	    /* time when the unrung WQEs from pi on last changed; 0: none */
 	uint64_t quiet_sum;	    /* number and checksum of the blocks of these WQEs */
-	uint32_t early;		    /* blocks that were executed before their doorbell; 0: none */
-	uint32_t early_end;	    /* index after the last of them */
+	uint32_t early, early_end;  /* blocks executed before a doorbell; index after the last */
+	uint32_t early_times;	    /* recoveries since the last doorbell */
 };
 
 /* The send window of a reliable connection. window.c describes the algorithm. */

@@ -23,6 +23,8 @@
 #define SOFTNIC_NO_DBR_REG 0x600u
 /* Offset of the number of threads that wait for this register, for the NIC. */
 #define SOFTNIC_WAITING 0x640u
+/* Offset of the word that tells the NIC that this file writes the register. */
+#define SOFTNIC_LOSSLESS 0x650u
 /* The word that marks a register page of a software NIC. */
 #define SOFTNIC_MARK_AT 0x648u
 #define SOFTNIC_MARK	0x696e74666f736764ull
@@ -93,6 +95,7 @@ static inline uint64_t softnic_wait(const uint64_t *p, uint64_t v)
 static inline void softnic_mmio_st64(uint64_t *p, uint64_t v)
 {
 	uint64_t *const waiting = p + (SOFTNIC_WAITING - SOFTNIC_NO_DBR_REG) / sizeof(*p);
+	uint64_t *const lossless = p + (SOFTNIC_LOSSLESS - SOFTNIC_NO_DBR_REG) / sizeof(*p);
 	uint64_t now = 0;
 	int waits = 0;
 
@@ -100,6 +103,8 @@ static inline void softnic_mmio_st64(uint64_t *p, uint64_t v)
 		(gdk_mmio_st64)(p, v);
 		return;
 	}
+	if (!__atomic_load_n(lossless, __ATOMIC_RELAXED))
+		__atomic_store_n(lossless, 1, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(p, &now, v, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		if (softnic_may_store(now, v))
 			continue;

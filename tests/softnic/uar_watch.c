@@ -47,6 +47,7 @@
 #define PROBE_EVERY	50000000ull
 #define ARM_OFFSET	0x20u
 #define WAITING_OFFSET	0x640u /* SOFTNIC_WAITING of lossless.h */
+#define LOSSLESS_OFFSET 0x650u /* SOFTNIC_LOSSLESS of lossless.h */
 #define POLL_MAX	64u    /* pages polled per pass, besides those of busy QPs */
 #define SCAN_MAX	32u    /* QPs of one page whose DBRECs are read in one pass */
 #define SWEEP_MAX	64u    /* QPs in one step of the sweep */
@@ -162,13 +163,34 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 	       raise_pi(e, q, v, "DBREC");
 }
 
-/* A doorbell that arrives after it was recovered was late, not lost: its thread got no core,
- * or waited in lossless.h. */
+/* Whether only lossless.h writes the register of the queue pair's page. */
+static bool is_lossless(struct sn_eng *e, struct sn_qp_eng *q)
+{
+	uint8_t *uar = e->dev->uars[q->page - e->page].page;
+
+	return uar &&
+	       __atomic_load_n((uint64_t *)(void *)(uar + LOSSLESS_OFFSET), __ATOMIC_RELAXED);
+}
+
+static void note_early(struct sn_eng *e, struct sn_qp_eng *q, uint32_t n)
+{
+	q->sq.early = n;
+	q->sq.early_end = q->sq.pi;
+	q->sq.early_times++;
+	SN_COUNT(e, q->qp, db_recovered, 1);
+}
+
+/* A doorbell that arrives after it was recovered was late, not lost: its thread got no core.
+ * lossless.h loses none, so there each doorbell makes up for all recoveries since the one before:
+ * a thread that is late may ring also for what others posted later. Otherwise a doorbell for what
+ * was posted later says nothing about an earlier one. */
 static void count_late(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index)
 {
-	if (((q->sq.early_end - index) & 0xffff) < q->sq.early)
+	if (is_lossless(e, q))
+		SN_COUNT(e, q->qp, db_recovered, -(uint64_t)q->sq.early_times);
+	else if (((q->sq.early_end - index) & 0xffff) < q->sq.early)
 		SN_COUNT(e, q->qp, db_recovered, -1);
-	q->sq.early = 0;
+	q->sq.early = q->sq.early_times = 0;
 }
 
 static void rung(struct sn_eng *e, struct sn_qp_eng *q, uint32_t w0, uint32_t w1)
@@ -384,9 +406,7 @@ static bool sweep_qp(struct sn_eng *e, struct sn_qp_eng *q)
 	if (q->dbr_gpu && !e->sweep_gpu)
 		return false;
 	if (sn_sq_posted(e, q)) {
-		q->sq.early = q->sq.pi - pi;
-		q->sq.early_end = q->sq.pi;
-		SN_COUNT(e, q->qp, db_recovered, 1);
+		note_early(e, q, q->sq.pi - pi);
 		any = true;
 	}
 	if (q->qp->state == SN_QPS_ERR && q->qp->type == SN_QPT_RQ)
@@ -482,12 +502,10 @@ static bool settle(struct sn_eng *e, struct sn_qp_eng *q)
 	    is_ringing(e, q))
 		return false;
 	q->sq.pi += n;
-	q->sq.early = n;
-	q->sq.early_end = q->sq.pi;
+	note_early(e, q, n);
 	q->sq.quiet_since = 0;
 	q->sq.last_ring = q->page->rings;
 	sn_qp_wake(e, q);
-	SN_COUNT(e, q->qp, db_recovered, 1);
 	SN_COUNT(e, q->qp, db_forced, !q->sq_cuda && e->writers.forced);
 	return true;
 }
