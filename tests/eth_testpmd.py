@@ -30,6 +30,18 @@ from testpmd_pair import ENDS  # noqa: E402
 LIMIT_S = 250
 
 
+def wait_for(process, log):
+    """Returns the exit status. The process may run as long as it prints more to the log."""
+    size = -1
+    while True:
+        try:
+            return process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            if os.fstat(log.fileno()).st_size == size:
+                return f"none, and nothing printed for {LIMIT_S} s"
+            size = os.fstat(log.fileno()).st_size
+
+
 def run_threads(folder, ip, peer, width):
     """Runs the cases; returns their exit status, what they print and the counters of their NIC."""
     stats = folder / "threads"
@@ -41,10 +53,10 @@ def run_threads(folder, ip, peer, width):
         with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT,
                               start_new_session=True) as process:
             try:
-                status = process.wait(LIMIT_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                status = f"none after {LIMIT_S} s"
+                status = wait_for(process, log)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
         log.seek(0)
         text = log.read()
     return status, text, tp.counters(stats)

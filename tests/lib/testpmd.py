@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 
 RUN = os.path.join(os.environ.get("B") or "build", "bin", "softnic-run")
@@ -17,6 +18,10 @@ PROMPT = b"testpmd> "
 LOG_TAIL = 1500
 SLOW = 100  # seconds; other tests may keep both processors busy
 PORT = 0  # the NIC; a file of frames is port 1
+
+
+# testpmd has a session of its own, so a test that is ended must end it, by its `finally`.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 class Failed(Exception):
@@ -128,14 +133,17 @@ class Testpmd:
         return {key: int(value) for key, value in re.findall(r"([RT]X-\w+): +(\d+)", text)}
 
     def wait_stat(self, key, value, seconds=SLOW, port=PORT):
-        """Waits until a counter has reached a value; returns it."""
-        end = time.monotonic() + seconds
+        """Waits until a counter has reached a value; returns it. The limit counts from its last
+        change."""
+        end, last = time.monotonic() + seconds, -1
         while True:
             now = self.stats(port)[key]
             if now >= value:
                 return now
+            if now != last:
+                end, last = time.monotonic() + seconds, now
             if time.monotonic() > end:
-                self.fail(f"{key} of port {port} is {now} after {seconds} s, expected {value}")
+                self.fail(f"{key} of port {port} is {now} for {seconds} s, expected {value}")
             time.sleep(0.05)
 
     def wait_still(self, key, seconds=SLOW, port=PORT):

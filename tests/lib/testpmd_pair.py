@@ -55,10 +55,10 @@ class Pair:
         self.rx.end()
         self.tx.end()
 
-    def run(self, seconds=60):
+    def run(self):
         """Sends all frames of the file. The receiver has been started."""
         self.tx.cmd("start")
-        return self.tx.wait_stat("TX-packets", self.count, seconds)
+        return self.tx.wait_stat("TX-packets", self.count)
 
     def finish(self):
         """Ends both programs; returns the counters of both NICs, sender first."""
