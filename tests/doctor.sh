@@ -150,15 +150,23 @@ nic "the only port" 0 "" "-i 1"
 # The device file of a user without privileges.
 user=()
 [ "$(id -u)" != 0 ] || user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-if "${user[@]}" test -x "$doctor" 2>/dev/null; then
+if "${user[@]}" true; then
 	title="no access to the device file"
 	mkdir -m 777 "$tmp/user"
-	chmod 755 "$tmp"
+	mkdir "$tmp/bin" "$tmp/lib"
+	cp "$run" "$doctor" "$tmp/bin" # the user may have no access to the folder of the build
+	cp "$B/lib/libsoftnic.so" "$tmp/lib"
+	chmod -R a+rX "$tmp"
 	# shellcheck disable=SC2016 # the inner shell expands it
-	TMPDIR=$tmp/user ended 1 "${user[@]}" "$run" -- sh -c \
-		'chmod 0 "$TMPDIR"/softnic.*/sys/dev/infiniband/uverbs0; "$1"' sh "$doctor"
+	TMPDIR=$tmp/user ended 1 "${user[@]}" "$tmp/bin/softnic-run" -- sh -c \
+		'chmod 0 "$TMPDIR"/softnic.*/sys/dev/infiniband/uverbs0; "$1"' sh "$tmp/bin/gpunetio_doctor"
 	has mlx5_0 FAIL device-file 'Permission denied for user [0-9]+ .*fix: run as root.*MODE="0666"'
 	lacks mlx5_0 devx
+	chmod 0 "$tmp/lib"
+	ended 127 "${user[@]}" "$tmp/bin/softnic-run" -- true
+	grep -q "^softnic-run: cannot read .*/lib/libsoftnic.so: Permission denied" "$tmp/out" ||
+		complain "softnic-run does not tell that it cannot read the library"
+	chmod 755 "$tmp/lib"
 fi
 
 # ---- a GPU: the stand-in of the CUDA driver ----

@@ -203,10 +203,11 @@ for ld in $linkers; do
 	links_as cpu_proxy "$ld, -u" \
 		link -fuse-ld="$ld" -Wl,-u,gdk_link_db_cpu_proxy -lgdaki_db_none -lgdaki_db_cpu_proxy \
 		-lgdaki_qp -lgdaki_db_auto -lgdaki_db_none $lower
-	[ "$ld" = gold ] || links_as "$set" "$ld, core and db_none in front" \
+	[ "$ld" != gold ] || continue
+	links_as "$set" "$ld, core and db_none in front" \
 		link -fuse-ld="$ld" -lgdaki_qp -lgdaki_core -lgdaki_db_none -lgdaki_db_auto $three $lower
+	expect "$set" 0 GPU_SM_DB "$ld, core and db_none in front"
 done
-expect "$set" 0 GPU_SM_DB "the last linker, core and db_none in front"
 
 # Without any strategy the program does not link, and the linker prints the cure.
 cure=no_doorbell_strategy__link_lgdaki_or_put_lgdaki_db_NAME_behind_lgdaki_qp

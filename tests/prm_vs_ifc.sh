@@ -121,6 +121,9 @@ awk 'BEGIN {
 			if (name !~ /^rts2rts_/) print "FIELD(CAP, " layout ", " name ", " field ")"
 		}
 	}' tests/softnic/cmd_caps.c >"$tmp/caps.def"
+# In the header of Linux 6.1, relaxed_ordering_read is the name of what is _pci_enabled today.
+grep -q relaxed_ordering_read_pci_enabled "$dir/mlx5_ifc.h" ||
+	sed -i -e '/ cmd_hca_cap, relaxed_ordering_read,/d' -e 's/relaxed_ordering_read_pci_enabled/relaxed_ordering_read/' "$tmp/caps.def"
 # The kernel abbreviates less than the NIC's opcodes do.
 sed -n '/^enum nic_opcode/,/^}/s/^\tOP_\([A-Z0-9_]*\).*/\1/p' tests/softnic/prm_nic.h |
 	while read -r op; do

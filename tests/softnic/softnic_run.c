@@ -46,6 +46,10 @@ static bool find_library(char *lib, size_t size)
 		snprintf(lib, size, "%s/%slibsoftnic.so", self, places[i]);
 		if (!access(lib, R_OK))
 			return true;
+		if (errno != ENOENT && errno != ENOTDIR) {
+			sn_run_message("cannot read %s: %s", lib, strerror(errno));
+			return false;
+		}
 	}
 	sn_run_message("libsoftnic.so is not in %s or %s/../lib", self, self);
 	return false;

@@ -10,7 +10,7 @@
 #include "../lib/fds.h"
 #include "eth_queue_rig.h"
 
-#define LIVES 200
+#define LIVES 100
 #define LEAST 40u /* bytes that a leak has in each life */
 
 static struct queues q;
@@ -33,10 +33,22 @@ static void live(void)
 	rig_close_rxq(&q);
 }
 
+static long grown(void)
+{
+	const size_t bytes = mallinfo2().uordblks;
+	unsigned int i;
+
+	for (i = 0; i < LIVES; i++)
+		live();
+	return (long)(mallinfo2().uordblks - bytes);
+}
+
+/* malloc keeps freed chunks for a thread and counts them as used: 8 KiB in one of the two parts on
+ * some machines. A leak is in both. */
 Test(doca_eth_leaks, heap_stays_the_same)
 {
 	unsigned int i;
-	size_t bytes;
+	long once, again;
 
 #ifdef GDK_SAN
 	cr_skip_test("the sanitizer replaces the heap, and finds leaks itself");
@@ -44,11 +56,10 @@ Test(doca_eth_leaks, heap_stays_the_same)
 	rig_open_dev(&q);
 	for (i = 0; i < 20; i++) /* libraries keep memory of their first uses */
 		live();
-	bytes = mallinfo2().uordblks;
-	for (i = 0; i < LIVES; i++)
-		live();
-	bytes = mallinfo2().uordblks - bytes;
-	cr_expect_lt((long)bytes, LIVES * (long)LEAST, "%ld bytes leak", (long)bytes);
+	once = grown();
+	again = grown();
+	cr_expect(once < LIVES * (long)LEAST || again < LIVES * (long)LEAST,
+		  "%ld and %ld bytes leak", once, again);
 	rig_close_dev(&q);
 }
 
