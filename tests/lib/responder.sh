@@ -83,15 +83,17 @@ import zlib
 peer, (seed, count, step, size) = sys.argv[1], map(int, sys.argv[2:])
 random.seed(seed)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.settimeout(20)
+udp.settimeout(100)
 for n in range(count):
     data = random.randbytes(1 + step * n)
     udp.sendto(data, (peer, 7))
     back = udp.recv(2000)
     assert back == data, f"datagram {n} returned with {len(back)} bytes"
 data = random.randbytes(size)
-with socket.create_connection((peer, 9), timeout=20) as tcp:
-    tcp.sendall(data)
+# The limit is for each part: what a starved receiver loses, TCP repeats seconds later.
+with socket.create_connection((peer, 9), timeout=100) as tcp:
+    for at in range(0, size, 16384):
+        tcp.sendall(data[at:at + 16384])
     tcp.shutdown(socket.SHUT_WR)
     assert tcp.recv(1) == b""
 print(f"TCP {len(data)} bytes, CRC {zlib.crc32(data):08x}")
