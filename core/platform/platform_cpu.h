@@ -519,11 +519,6 @@ GDK_FN void gdk_bf_st64_warp(uint64_t *dst, const uint64_t *w)
 	gdk_syncwarp();
 }
 
-GDK_FN uint64_t gdk_now_ns(void)
-{
-	return gdk_host_now_ns();
-}
-
 /* One iteration of a polling loop: a pause instruction, and each 64th time a yield. */
 GDK_FN void gdk_relax(uint32_t spins)
 {

@@ -149,7 +149,8 @@ GDK_SLOW_FN int gdk_host_sleep(const uint32_t *word, uint32_t old, uint64_t ns)
 			return 1;
 		gdk_host_yield();
 	}
-	gdk_host_late -= gdk_host_late > 0;
+	if (gdk_host_late)
+		gdk_host_late--; /* the futex is the sleep of this turn */
 	t.tv_sec = (time_t)(ns / 1000000000u);
 	t.tv_nsec = (long)(ns % 1000000000u);
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old)

@@ -15,7 +15,7 @@
 #define GDK_HOST_LATE	  1000	  /* number of sleeps after such a yield */
 #define GDK_HOST_SLEEP_US 50
 
-GDK_FN uint64_t gdk_host_now_ns(void)
+GDK_FN uint64_t gdk_now_ns(void)
 {
 	struct timespec ts;
 
@@ -46,9 +46,9 @@ GDK_SLOW_FN void gdk_host_yield(void)
 		(void)select(0, NULL, NULL, NULL, &t); /* strict C11 declares it, too */
 		return;
 	}
-	start = gdk_host_now_ns();
+	start = gdk_now_ns();
 	sched_yield();
-	if (gdk_host_now_ns() - start > GDK_HOST_LATE_NS)
+	if (gdk_now_ns() - start > GDK_HOST_LATE_NS)
 		gdk_host_late = GDK_HOST_LATE;
 }
 

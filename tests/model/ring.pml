@@ -5,7 +5,8 @@
  * run by three threads and a NIC in the memory of views.h. The environment selects the scenario
  * and the doorbell (scenarios.h). SCENARIO selects the ring: checker_of() of run.sh has the
  * scenarios that share one. To keep the number of states small, words have few slots and the ring
- * is short. To test the checker, run.sh selects one word (scenarios.h) that breaks the protocol at one place; the checker must then find an error.
+ * is short. To test the checker, run.sh selects one word (scenarios.h) that breaks the protocol at
+ * one place; the checker must then find an error.
  *
  * Where the code lets a load and another access be in flight together, the model does
  * the load later: then it may also return all values that it could return earlier. A thread's

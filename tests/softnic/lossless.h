@@ -13,7 +13,6 @@
 #define SOFTNIC_LOSSLESS_H
 
 #ifndef __CUDACC__
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -77,7 +76,7 @@ static inline uint64_t softnic_wait(const uint64_t *p, uint64_t v)
 
 	while (!softnic_may_store(now = __atomic_load_n(p, __ATOMIC_RELAXED), v) &&
 	       softnic_now_s() < end)
-		sched_yield();
+		gdk_host_yield();
 	return now;
 }
 

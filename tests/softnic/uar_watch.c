@@ -163,13 +163,12 @@ bool sn_sq_posted(struct sn_eng *e, struct sn_qp_eng *q)
 	       raise_pi(e, q, v, "DBREC");
 }
 
-/* Whether only lossless.h writes the register of the queue pair's page. */
-static bool is_lossless(struct sn_eng *e, struct sn_qp_eng *q)
+/* Reads a word that lossless.h keeps in the queue pair's page. Acquire: see is_ringing(). */
+static uint64_t lossless_word(const struct sn_eng *e, const struct sn_qp_eng *q, unsigned offset)
 {
 	uint8_t *uar = e->dev->uars[q->page - e->page].page;
 
-	return uar &&
-	       __atomic_load_n((uint64_t *)(void *)(uar + LOSSLESS_OFFSET), __ATOMIC_RELAXED);
+	return uar ? __atomic_load_n((uint64_t *)(void *)(uar + offset), __ATOMIC_ACQUIRE) : 0;
 }
 
 static void note_early(struct sn_eng *e, struct sn_qp_eng *q, uint32_t n)
@@ -186,7 +185,7 @@ static void note_early(struct sn_eng *e, struct sn_qp_eng *q, uint32_t n)
  * was posted later says nothing about an earlier one. */
 static void count_late(struct sn_eng *e, struct sn_qp_eng *q, uint32_t index)
 {
-	if (is_lossless(e, q))
+	if (lossless_word(e, q, LOSSLESS_OFFSET))
 		SN_COUNT(e, q->qp, db_recovered, -(uint64_t)q->sq.early_times);
 	else if (((q->sq.early_end - index) & 0xffff) < q->sq.early)
 		SN_COUNT(e, q->qp, db_recovered, -1);
@@ -473,12 +472,11 @@ static uint32_t written_ahead(struct sn_qp_eng *q, uint64_t *sum)
  * softnic_mmio_st64(). */
 static bool is_ringing(struct sn_eng *e, struct sn_qp_eng *q)
 {
-	uint32_t page = (uint32_t)(q->page - e->page), pi = q->sq.pi;
-	uint8_t *uar = e->dev->uars[page].page;
+	uint32_t pi = q->sq.pi;
 
-	if (uar && __atomic_load_n((uint64_t *)(void *)(uar + WAITING_OFFSET), __ATOMIC_ACQUIRE))
+	if (lossless_word(e, q, WAITING_OFFSET))
 		return true;
-	poll_page(e, page);
+	poll_page(e, (uint32_t)(q->page - e->page));
 	return q->sq.pi != pi;
 }
 
