@@ -30,6 +30,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/cpu_wait.h"
 #include "core/log.h"
 #include "core/util.h"
 #include "device/gdk/state.h"
@@ -38,6 +39,7 @@
 #define POLL_MS	    100u
 #define IDLE_MS	    500u /* the CPU has not rung for this time: doorbells are not served */
 #define REPORTS_MAX 4u	 /* reports of one poll */
+#define WAITED_FROM 2u	 /* idle poll that sets waited_ns; in normal use there is one at most */
 
 struct watcher {
 	pthread_t thread;
@@ -64,7 +66,7 @@ static bool is_connected(enum doca_verbs_qp_state state)
  * stop other threads. */
 struct report {
 	bool is_error;
-	char text[400];
+	char text[600];
 };
 
 static void report_log(const struct report *r)
@@ -75,14 +77,33 @@ static void report_log(const struct report *r)
 		gdk_warn("%s", r->text);
 }
 
-static const char *cure_of(const struct gdk_export *x)
+/* Why the CPU has not rung, and what to do. */
+struct remedy {
+	char text[300];
+};
+
+/* A thread that rings may exist and get no processor: if threads of the process waited for one for
+ * half of the time, the text says so. */
+static struct remedy remedy_of(const struct gdk_export *x)
 {
+	const unsigned int idle_ms = (x->watch.idle_polls - WAITED_FROM) * POLL_MS;
 	const char *cure = "no service monitors it: " GDK_PROXY_REMEDY;
+	struct remedy r;
+	uint64_t ms = 0;
 
 	if (atomic_load_explicit(&x->q.proxy.worker, memory_order_relaxed))
 		cure = "the thread of the service that monitors it does not run: give it a CPU of "
 		       "its own";
-	return cure;
+	if (x->watch.idle_polls > WAITED_FROM)
+		ms = (gdk_cpu_wait_ns() - x->watch.waited_ns) / 1000000u;
+	if (2 * ms >= idle_ms && ms && ms < UINT32_MAX)
+		snprintf(r.text, sizeof(r.text),
+			 "a thread that rings may have got no processor (threads of this process "
+			 "waited for one, %u ms in sum), or %s",
+			 (unsigned int)ms, cure);
+	else
+		snprintf(r.text, sizeof(r.text), "%s", cure);
+	return r;
 }
 
 /* Reads the index up to which the GPU requested doorbells. A reset overwrites a counter in the
@@ -131,7 +152,7 @@ static bool count_late(struct gdk_export *x, const char *status, struct report *
 		 "QP 0x%x: a wait of a GPU thread ended with %s, because the CPU had not rung "
 		 "(doorbells requested up to index %llu, rung up to %llu now, %u times so far); %s",
 		 x->q.qpn, status, (unsigned long long)read_raised(x),
-		 (unsigned long long)read_rung(x), x->watch.late, cure_of(x));
+		 (unsigned long long)read_rung(x), x->watch.late, remedy_of(x).text);
 	return true;
 }
 
@@ -186,7 +207,7 @@ static bool count_unserved(struct gdk_export *x, unsigned int ms, struct report 
 		 "QP 0x%x: no CPU thread has rung its doorbells for %u ms (pending up to index "
 		 "%llu, rung up to %llu, %u times so far); %s",
 		 x->q.qpn, ms, (unsigned long long)w->raised, (unsigned long long)w->rung,
-		 w->unserved, cure_of(x));
+		 w->unserved, remedy_of(x).text);
 	return true;
 }
 
@@ -206,8 +227,10 @@ static bool poll_doorbells(struct gdk_export *x, struct report *r)
 		w->idle_polls = rung < w->raised;
 		return false;
 	}
+	if (++w->idle_polls == WAITED_FROM)
+		w->waited_ns = gdk_cpu_wait_ns();
 	/* The first idle poll is up to POLL_MS after the CPU should have rung. */
-	if (++w->idle_polls != idle_ms / POLL_MS + 1)
+	if (w->idle_polls != idle_ms / POLL_MS + 1)
 		return false;
 	return count_unserved(x, idle_ms, r);
 }

@@ -26,6 +26,7 @@ struct gdk_watch {
 	unsigned int listed;	 /* number of the list that contains it; 0: none */
 	uint64_t raised, rung;	 /* indices of the last poll: raised by the GPU, rung by the CPU */
 	unsigned int idle_polls; /* polls since the CPU rang last, while doorbells were pending */
+	uint64_t waited_ns;	 /* gdk_cpu_wait_ns() at the second of these */
 	unsigned int unserved;	 /* number of times that doorbells were not served */
 	unsigned int refused;	 /* number of waits that ended because the QP was not connected */
 	unsigned int late;	 /* number of waits that ended because the CPU had not rung */

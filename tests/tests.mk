@@ -39,13 +39,14 @@ TEST_LD = $(eval TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null
 $(TESTS) $(THREADS): LDFLAGS_ALL += $(TEST_LD)
 
 # ---- unit tests ----
-ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,dma engine faults lost peer requester responder slow sq unreliable wire),$(TESTS))
+ENGINE_TESTS := $(filter $(B)/tests/test_eth_% $(addprefix $(B)/tests/test_softnic_,dma engine faults lost peer requester responder slow sq unreliable wait wire),$(TESTS))
 $(B)/tests/test_report: $(call obj,$(sort $(wildcard examples/common/report*.c)))
 $(B)/tests/test_report: ALL_LIBS += -ljson-c
 $(filter-out $(ENGINE_TESTS),$(TESTS)): $(B)/tests/%: $(B)/obj/tests/unit/%.o $(TEST_LIB) $(TEST_NIC) $(LIBS)
 	$(call link,$(if $(SAN),-rdynamic) $(UNLOCK) $(ALL_LIBS) -lcriterion -lz -lm)
 # The tests of the watch drive its clock.
 $(B)/tests/test_watch $(B)/tests/test_watch_connect: ALL_LIBS += -Wl,--wrap=pthread_cond_timedwait
+$(B)/tests/test_watch: ALL_LIBS += -Wl,--wrap=gdk_cpu_wait_ns
 # Tests of the SDK's interface.
 DOCA_TESTS := $(filter $(B)/tests/test_doca_%,$(TESTS))
 $(call TEST_OBJS,unit/test_doca_% thread/doca_%): INC += $(INC_DOCA)

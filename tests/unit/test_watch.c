@@ -8,9 +8,21 @@
 #define LATE	   ", because the CPU had not rung"
 #define NO_SERVICE "no service monitors it: call doca_gpu_verbs_create_service"
 #define BUSY	   "the thread of the service that monitors it does not run"
+#define NO_CPU	   "a thread that rings may have got no processor"
 #define IDLE_POLLS 6 /* polls until doorbells that no CPU thread rings are logged */
 
 TestSuite(watch, .timeout = 60);
+
+/* The program is linked with --wrap=gdk_cpu_wait_ns. */
+static uint64_t waited_ms;
+
+uint64_t __real_gdk_cpu_wait_ns(void);
+uint64_t __wrap_gdk_cpu_wait_ns(void);
+
+uint64_t __wrap_gdk_cpu_wait_ns(void)
+{
+	return waited_ms * MS;
+}
 
 /* ---- doorbells that the CPU must ring ---- */
 
@@ -50,6 +62,94 @@ Test(watch, unserved_doorbells_are_reported)
 	log = log_of_polls(2 * IDLE_POLLS);
 	cr_expect_eq(times(log, UNSERVED), 0, "logged again: %s", log);
 	e2e_pair_close(&p);
+}
+
+/* Lets threads of the process wait for a processor for ms while doorbells are pending. Returns what
+ * the thread then logs. */
+static const char *log_after_wait_for_cpu(uint64_t ms)
+{
+	waited_ms = 1000;
+	watch_polls(2);
+	waited_ms += ms;
+	return log_of_polls(IDLE_POLLS - 2);
+}
+
+Test(watch, a_busy_machine_is_named_beside_a_missing_service)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	const char *log;
+
+	open_unserved();
+	put(&t);
+	log = log_after_wait_for_cpu(199);
+	cr_expect(strstr(log, UNSERVED) && !strstr(log, NO_CPU), "half of 400 ms: %s", log);
+	cr_expect_eq(doca_gpu_verbs_cpu_proxy_progress(gverbs(), NULL), DOCA_SUCCESS);
+	put(&t);
+	log = log_after_wait_for_cpu(200);
+	cr_expect(strstr(log, UNSERVED) && strstr(log, NO_CPU) && strstr(log, ", 200 ms in sum)") &&
+			  strstr(log, "or " NO_SERVICE),
+		  "log: %s", log);
+	cr_expect_eq(gdk_wait_for(p.tx.dev, t, E2E_MODE, GDK_UNSERVED_NS), -EHOSTDOWN);
+	e2e_pair_close(&p);
+}
+
+Test(watch, a_busy_machine_is_named_beside_the_end_of_a_wait)
+{
+	doca_gpu_dev_verbs_ticket_t t;
+	const char *log;
+
+	open_unserved();
+	cr_assert_eq(gdk_verbs_qp_set_wait_limit(gverbs(), GDK_UNSERVED_NS), DOCA_SUCCESS);
+	put(&t);
+	watch_polls(2);
+	waited_ms = 500;
+	cr_expect_eq(gdk_wait(p.tx.dev, t, E2E_MODE), -EHOSTDOWN);
+	log = log_of_polls(1);
+	cr_expect(strstr(log, LATE) && strstr(log, NO_CPU), "log: %s", log);
+	e2e_pair_close(&p);
+}
+
+/* Two threads that share a processor, and the one that measures them. */
+static pthread_barrier_t begin, ran, measured;
+
+static void *spin(void *cpus)
+{
+	struct timespec ts;
+
+	cr_assert_eq(sched_setaffinity(0, sizeof(cpu_set_t), cpus), 0);
+	pthread_barrier_wait(&begin);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	while (ts.tv_sec == 0 && ts.tv_nsec < 100 * (long)MS);
+	pthread_barrier_wait(&ran);
+	pthread_barrier_wait(&measured);
+	return NULL;
+}
+
+Test(watch, the_time_that_threads_wait_for_a_processor_is_measured)
+{
+	pthread_t threads[2];
+	uint64_t before;
+	cpu_set_t cpus;
+	int i, cpu = sched_getcpu();
+
+	if (access("/proc/self/schedstat", R_OK))
+		cr_skip_test("this kernel does not count it");
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	pthread_barrier_init(&begin, NULL, 3);
+	pthread_barrier_init(&ran, NULL, 3);
+	pthread_barrier_init(&measured, NULL, 3);
+	for (i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, spin, &cpus), 0);
+	before = __real_gdk_cpu_wait_ns();
+	pthread_barrier_wait(&begin);
+	pthread_barrier_wait(&ran);
+	cr_expect_geq(__real_gdk_cpu_wait_ns() - before, 80 * MS,
+		      "one waits while the other runs for 100 ms");
+	pthread_barrier_wait(&measured);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
 }
 
 /* The thread does not poll before the wait has ended. */
