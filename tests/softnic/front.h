@@ -380,8 +380,6 @@ uint8_t sn_cmd_ring(struct sn_cmd *cmd, const struct sn_ring *ring, uint32_t syn
 uint8_t sn_cmd_query_hca_cap(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_roce_address(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_lag(struct sn_cmd *cmd);
-/* The VLAN tag (priority and VLAN) of packets that are sent from a GID; 0: none. */
-uint16_t sn_vlan_tci(const struct sn_cfg *cfg, uint32_t sgid_index, uint8_t prio);
 uint8_t sn_cmd_create_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_modify_cq(struct sn_cmd *cmd);
 uint8_t sn_cmd_query_cq(struct sn_cmd *cmd);

@@ -503,6 +503,8 @@ bool sn_addr_of_lid(const struct in6_addr *own, uint16_t lid, struct in6_addr *i
 /* Finds the address of a destination. Returns 0, -EINVAL: incomplete address vector,
  * -EHOSTUNREACH: no such port. */
 int sn_dest_find(const struct sn_cfg *cfg, const struct sn_dest *dest, struct in6_addr *ip);
+/* The VLAN tag (priority and VLAN) of packets that are sent from a GID; 0: none. */
+uint16_t sn_vlan_tci(const struct sn_cfg *cfg, uint32_t sgid_index, uint8_t prio);
 struct sn_gid {
 	uint8_t raw[16];
 	bool v2; /* RoCE version 2; false: version 1 or InfiniBand */

@@ -132,6 +132,8 @@ static const uint8_t *parse_av(struct sn_eng *e, struct sn_msg *m, const uint8_t
 	m->ud.way = (struct sn_way){ .sport = dest.dlid, .tclass = p[26], .hop_limit = p[27] };
 	if (ib)
 		m->ud.way.sport = 0;
+	else /* the service level of a port of Ethernet has 3 bits (create_ib_ah() of Linux) */
+		m->ud.way.tci = sn_vlan_tci(&e->dev->cfg, dest.sgid_index, p[12] >> 1 & 7);
 	memcpy(dest.dgid, p + 32, 16);
 	if (sn_dest_find(&e->dev->cfg, &dest, &m->ud.way.ip))
 		m->ud.way.ip = in6addr_any;

@@ -125,9 +125,9 @@ static uint32_t be16(const uint8_t *p)
 }
 
 /*
- * Returns the number of captured packets with this UDP source port and VLAN tag
- * (0: none). If they are IPv4 packets, checks that they have the DSCP and TTL of the
- * path.
+ * Returns the number of captured packets with this UDP source port (0: any) and VLAN
+ * tag (0: none). If they are IPv4 packets of a given port, checks that they have the
+ * DSCP and TTL of the path.
  */
 static int count_packets(uint16_t sport, uint16_t tci)
 {
@@ -152,9 +152,9 @@ static int count_packets(uint16_t sport, uint16_t tci)
 		}
 		cr_assert(!ether || be16(ip - 2) == (ip[0] >> 4 == 4 ? 0x0800 : 0x86dd));
 		v4 = ip[0] >> 4 == 4;
-		if (be16(ip + (v4 ? 20 : 40)) != sport)
+		if (sport && be16(ip + (v4 ? 20 : 40)) != sport)
 			continue;
-		cr_assert(!v4 || (ip[1] >> 2 == TCLASS >> 2 && ip[8] == HOPS),
+		cr_assert(!sport || !v4 || (ip[1] >> 2 == TCLASS >> 2 && ip[8] == HOPS),
 			  "wrong TOS %u or TTL %u", ip[1], ip[8]);
 		n++;
 	}
@@ -236,6 +236,76 @@ Test(fabric, put_with_and_without_vlan)
 	cr_expect_eq(count_packets(port[3], PRIO << 13 | 100), PACKETS,
 		     "the VLAN priority must be the service level");
 	unlink(pcap);
+}
+
+/* The service level is PRIO. */
+static int send_datagram(struct vb *v, struct ibv_qp *qp, uint32_t to)
+{
+	struct ibv_sge sge = vb_sge(v, BYTES, 512);
+	struct ibv_ah_attr attr = vb_ah(v);
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.ud = { .remote_qpn = to, .remote_qkey = 0x11111111 } },
+			   *bad;
+	int err;
+
+	attr.sl = PRIO;
+	wr.wr.ud.ah = ibv_create_ah(v->pd, &attr);
+	cr_assert(wr.wr.ud.ah);
+	err = ibv_post_send(qp, &wr, &bad);
+	cr_assert_eq(ibv_destroy_ah(wr.wr.ud.ah), 0);
+	return err;
+}
+
+/* A program of libibverbs sends through the GID of the VLAN. All packets must have this tag. */
+static void verbs_send_on_vlan(enum ibv_qp_type type, uint16_t tci, int packets)
+{
+	struct ibv_gid_entry e;
+	struct ibv_qp *tx, *rx;
+	struct ibv_cq *cq;
+	struct vb v;
+
+	capture_packets();
+	setenv("SOFTNIC_VLAN", "100", 1);
+	v = vb_open(2 * BYTES);
+	v.gid_index = 3;
+	cr_assert_eq(ibv_query_gid_ex(v.ctx, 1, 3, &e, 0), 0);
+	v.gid = e.gid;
+	cq = ibv_create_cq(v.ctx, 8, NULL, NULL, 0);
+	tx = vb_qp(&v, type, cq, NULL);
+	rx = vb_qp(&v, type, cq, NULL);
+	vb_connect(&v, tx, rx);
+	cr_assert_eq(vb_recv(&v, rx, 1, 0, BYTES), 0);
+	if (type == IBV_QPT_UD)
+		cr_assert_eq(send_datagram(&v, tx, rx->qp_num), 0);
+	else
+		cr_assert_eq(vb_send(&v, tx, 2, BYTES, BYTES), 0);
+	cr_expect_eq(vb_wc(cq).status, IBV_WC_SUCCESS);
+	cr_expect_eq(vb_wc(cq).status, IBV_WC_SUCCESS);
+	cr_assert_eq(ibv_destroy_qp(tx), 0);
+	cr_assert_eq(ibv_destroy_qp(rx), 0);
+	cr_assert_eq(ibv_destroy_cq(cq), 0);
+	vb_close(&v);
+	cr_expect_geq(count_packets(0, tci), packets);
+	cr_expect_eq(count_packets(0, 0), 0);
+	unlink(pcap);
+}
+
+Test(fabric, verbs_sends_on_a_vlan)
+{
+	verbs_send_on_vlan(IBV_QPT_RC, 100, PACKETS);
+}
+
+Test(fabric, verbs_sends_on_a_vlan_without_acknowledgements)
+{
+	verbs_send_on_vlan(IBV_QPT_UC, 100, PACKETS);
+}
+
+Test(fabric, datagrams_on_a_vlan)
+{
+	verbs_send_on_vlan(IBV_QPT_UD, PRIO << 13 | 100, 1);
 }
 
 /* ---- bonds ---- */
