@@ -336,13 +336,62 @@ Test(watch_connect, fork_does_not_disturb_the_thread)
 	e2e_pair_close(&p);
 }
 
+/* ---- many at once ---- */
+
+#define MANY		9
+#define REPORTS_OF_POLL 4u
+
+static struct doca_gpu_verbs_qp_hl *many[MANY];
+
+/* A wait of each of many queue pairs ends because it is not connected. */
+static void end_waits_of_many(struct e2e_nic *nic)
+{
+	struct doca_gpu_dev_verbs_qp *dev;
+	unsigned int i;
+
+	e2e_open(nic);
+	for (i = 0; i < MANY; i++) {
+		many[i] = create(nic, 0);
+		cr_assert_eq(doca_gpu_verbs_get_qp_dev(many[i]->qp_gverbs, &dev), DOCA_SUCCESS);
+	}
+	watch_polls(0);
+	capture_begin();
+	for (i = 0; i < MANY; i++) {
+		cr_assert_eq(doca_gpu_verbs_get_qp_dev(many[i]->qp_gverbs, &dev), DOCA_SUCCESS);
+		if (gdk_wait(dev, 3, E2E_MODE) != -ENOTCONN)
+			_exit(EXIT_FAILURE);
+	}
+}
+
+Test(watch_connect, a_poll_leaves_reports_to_the_next_one)
+{
+	unsigned int i, left = MANY, now;
+	struct e2e_nic nic;
+
+	end_waits_of_many(&nic);
+	while (left) {
+		now = left < REPORTS_OF_POLL ? left : REPORTS_OF_POLL;
+		watch_polls(1);
+		cr_assert_eq(times(capture_end(), NOT_CONNECTED), now, "%u were left", left);
+		capture_begin();
+		left -= now;
+	}
+	watch_polls(1);
+	cr_expect_eq(times(capture_end(), NOT_CONNECTED), 0);
+	for (i = 0; i < MANY; i++)
+		cr_expect_eq(doca_gpu_verbs_destroy_qp_hl(many[i]), DOCA_SUCCESS);
+	e2e_close(&nic);
+}
+
 /* ---- a program that ends at once ---- */
 
 #define LOGGED 7 /* exit code */
 
+static unsigned int waits_ended;
+
 static void check_log_at_exit(void)
 {
-	_exit(times(capture_end(), NOT_CONNECTED) == 1 ? LOGGED : 1);
+	_exit(times(capture_end(), NOT_CONNECTED) == waits_ended ? LOGGED : 1);
 }
 
 /* The function is registered before that of the library, and runs after it. The thread does not
@@ -350,9 +399,20 @@ static void check_log_at_exit(void)
 Test(watch_connect, a_program_that_ends_at_once_gets_the_report, .exit_code = LOGGED)
 {
 	cr_assert_eq(atexit(check_log_at_exit), 0);
+	waits_ended = 1;
 	open_unconnected();
 	watch_polls(0);
 	capture_begin();
 	if (gdk_wait(p.tx.dev, 3, E2E_MODE) == -ENOTCONN)
 		exit(EXIT_FAILURE);
+}
+
+Test(watch_connect, a_program_that_ends_at_once_gets_many_reports, .exit_code = LOGGED)
+{
+	struct e2e_nic nic;
+
+	cr_assert_eq(atexit(check_log_at_exit), 0);
+	waits_ended = MANY;
+	end_waits_of_many(&nic);
+	exit(EXIT_FAILURE);
 }

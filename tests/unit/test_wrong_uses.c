@@ -257,6 +257,29 @@ Test(wrong_uses_cuda, export_of_memory_that_the_gpu_cannot_access)
 	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
 }
 
+Test(wrong_uses_cuda, export_with_a_cq_that_the_gpu_cannot_access)
+{
+	doca_verbs_qp_init_attr_t *attr = init_attr();
+	struct doca_gpu_verbs_qp *made = NULL;
+	doca_verbs_cq_attr_t *cq_attr;
+	doca_verbs_qp_t *qp;
+	doca_verbs_cq_t *cq;
+
+	cr_assert(!doca_verbs_cq_attr_create(&cq_attr));
+	cr_assert(!doca_verbs_cq_attr_set_cq_size(cq_attr, 64));
+	cr_assert(!doca_verbs_cq_create(nic.dev, cq_attr, &cq));
+	SET(attr, send_cq, cq);
+	SET(attr, external_umem, hl->qp_umem, 0);
+	SET(attr, external_umem_dbr, hl->qp_umem, 64 * 64); /* behind the ring */
+	cr_assert(!doca_verbs_qp_create(nic.dev, attr, &qp));
+	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "its CQ is in internal host memory, which GPU",
+		doca_gpu_verbs_export_qp(nic.gpu, qp, E2E_DB, NULL, cq, MODE(VALID_DBR), &made));
+	cr_assert(!doca_verbs_qp_destroy(qp));
+	cr_assert(!doca_verbs_cq_destroy(cq));
+	cr_assert(!doca_verbs_cq_attr_destroy(cq_attr));
+	cr_assert(!doca_verbs_qp_init_attr_destroy(attr));
+}
+
 Test(wrong_uses_cuda, dbrec_that_the_cpu_cannot_write)
 {
 	REFUSED(DOCA_ERROR_NOT_SUPPORTED, "the CPU cannot write the memory of the QP's DBREC",

@@ -51,6 +51,23 @@ int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				  const struct timespec *until);
 
+/* cond measures time by CLOCK_MONOTONIC, as the real wait needs. */
+static inline int wait_in_real_time(pthread_cond_t *cond, pthread_mutex_t *lock)
+{
+	struct timespec now, until;
+	int err;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += until.tv_nsec >= 990000000;
+	until.tv_nsec = (until.tv_nsec + 10000000) % 1000000000;
+	err = __real_pthread_cond_timedwait(cond, lock, &until);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	cr_assert(!err || now.tv_sec > until.tv_sec ||
+			  (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec),
+		  "a wait of the thread ended before its time");
+	return err;
+}
+
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				  const struct timespec *until)
 {
@@ -65,6 +82,8 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 			  (until->tv_sec > last.tv_sec ||
 			   (until->tv_sec == last.tv_sec && until->tv_nsec > last.tv_nsec)),
 		  "a wait until before it began");
+	if (!last.tv_sec && !wait_in_real_time(cond, lock))
+		return 0;
 	watch_clock.cond = cond;
 	watch_clock.waits = true;
 	atomic_store(&watch_clock.lock, lock);
