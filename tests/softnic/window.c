@@ -259,10 +259,6 @@ enum sn_due sn_timer_due(struct sn_eng *e, struct sn_qp_eng *q)
 {
 	if (!q->req.timer)
 		return SN_DUE_NONE;
-	if (q->req.una == q->req.max_sent) {
-		sn_timer_stop(q);
-		return SN_DUE_NONE;
-	}
 	if (e->more) /* packets not yet read from the socket may contain the answer */
 		return SN_DUE_NONE;
 	if (sn_awake(e) >= q->req.timer)
