@@ -205,6 +205,29 @@ Test(verbs_ioctl, unaligned_cq_ring_is_refused)
 	mlx5dv_devx_free_uar(uar);
 }
 
+/* libmlx5 keeps the pages that it allocates until it closes the device. */
+Test(verbs_ioctl, register_page_is_freed_once)
+{
+	uint32_t before = live(), page, length;
+	uint64_t offset, handle;
+	struct raw r;
+
+	start(&r, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC);
+	attr(&r, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE), 0, 0);
+	attr(&r, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE), 8, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+	attr(&r, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET), 8, (uintptr_t)&offset);
+	attr(&r, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH), 4, (uintptr_t)&length);
+	attr(&r, A(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID), 4, (uintptr_t)&page);
+	cr_assert_eq(call(&r), 0);
+	cr_expect_eq(live(), before + 1);
+	handle = r.attrs[0].data;
+	start(&r, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY);
+	attr(&r, A(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE), 0, handle);
+	cr_expect_eq(call(&r), 0);
+	cr_expect_eq(live(), before);
+	cr_expect_eq(call(&r), ENOENT);
+}
+
 /* A caller without room for the handle or descriptor must not get the object. */
 Test(verbs_ioctl, call_without_room_for_the_handle_creates_nothing)
 {
