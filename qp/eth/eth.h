@@ -95,8 +95,8 @@ struct doca_eth_rxq {
 	uint64_t offset; /* of slot 0 in mmap */
 	enum doca_gpu_mem_type mem;
 	bool mcst;		   /* kernels wait until packets are visible */
-	int32_t queue_id;	   /* doca_eth_rxq_apply_queue_id(), or -1 */
 	struct doca_eth_rxq *next; /* in the list of RXQs with a queue_id; protected by its lock */
+	uint16_t queue_id;	   /* valid while in the list */
 	atomic_int rules; /* flow rules that name the RQ: doca_ctx_stop() then returns IN_USE */
 	/* while the context is started */
 	struct gdk_slab_unit unit;

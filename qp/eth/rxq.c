@@ -289,7 +289,6 @@ static void forget_number(struct doca_eth_rxq *rxq)
 		;
 	if (*at)
 		*at = rxq->next;
-	rxq->queue_id = -1;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -428,7 +427,6 @@ doca_error_t doca_eth_rxq_create(struct doca_dev *dev, uint32_t max_burst_size,
 	rxq->num = num;
 	rxq->stride = stride;
 	rxq->mem = gdk_queue_mem_type();
-	rxq->queue_id = -1;
 	*eth_rxq = rxq;
 	return DOCA_SUCCESS;
 }

@@ -274,8 +274,21 @@ Test(doca_eth_recv, indices_beyond_2_32)
 
 Test(doca_eth_recv, numbers_for_flow_rules)
 {
+	struct doca_eth_rxq *other;
+	struct doca_ctx *ctx;
+
+	cr_assert_eq(doca_eth_rxq_create(q.dev, 8, 100, &other), DOCA_SUCCESS);
+	ctx = doca_eth_rxq_as_doca_ctx(other);
+	cr_assert_eq(doca_ctx_set_datapath_on_gpu(ctx, q.gpu), DOCA_SUCCESS);
+	cr_assert_eq(doca_eth_rxq_set_pkt_buf(other, q.rx_map, 0, 8 * 128), DOCA_SUCCESS);
+	cr_assert_eq(doca_ctx_start(ctx), DOCA_SUCCESS);
+	cr_expect_eq(doca_eth_rxq_apply_queue_id(other, 0), DOCA_SUCCESS, "q.rxq has no number");
 	cr_expect_eq(doca_eth_rxq_apply_queue_id(q.rxq, 3), DOCA_SUCCESS);
+	REFUSED(DOCA_ERROR_ALREADY_EXIST, "queue_id 3 is that of RQ",
+		doca_eth_rxq_apply_queue_id(other, 3));
 	cr_expect_eq(doca_eth_rxq_apply_queue_id(q.rxq, 4), DOCA_SUCCESS);
+	cr_assert_eq(doca_ctx_stop(ctx), DOCA_SUCCESS);
+	cr_assert_eq(doca_eth_rxq_destroy(other), DOCA_SUCCESS);
 }
 
 Test(doca_eth_recv, wrong_calls)
@@ -325,13 +338,26 @@ static doca_error_t start_and_stop(void)
 	return err;
 }
 
-Test(doca_eth_recv, each_failure_of_the_start_leaks_nothing)
+/* tolerated: allocations without which another kind of UAR is used, or a warning is logged. */
+static void each_failure(bool mcst, uint32_t allocs, uint32_t tolerated)
 {
 	cr_assert_eq(doca_eth_rxq_create(q.dev, 100, 100, &faulty), DOCA_SUCCESS);
+	if (mcst)
+		cr_assert_eq(doca_eth_rxq_gpu_enable_mcst_qp(faulty), DOCA_SUCCESS);
 	cr_assert_eq(doca_eth_rxq_set_pkt_buf(faulty, q.rx_map, 0, 128 * 128), DOCA_SUCCESS);
 	cr_assert_eq(doca_ctx_set_datapath_on_gpu(doca_eth_rxq_as_doca_ctx(faulty), q.gpu),
 		     DOCA_SUCCESS);
 	rig_warm_uars(&q);
-	rig_faults_but(start_and_stop, 6, 8, 2); /* another kind of UAR will do */
+	rig_faults_but(start_and_stop, allocs, 8, tolerated);
 	cr_expect_eq(doca_eth_rxq_destroy(faulty), DOCA_SUCCESS);
+}
+
+Test(doca_eth_recv, each_failure_of_the_start_leaks_nothing)
+{
+	each_failure(false, 6, 2);
+}
+
+Test(doca_eth_recv, each_failure_of_the_start_with_a_send_queue_leaks_nothing)
+{
+	each_failure(true, 12, 5);
 }

@@ -426,6 +426,14 @@ Test(doca_eth_send, handlers)
 	cr_assert_eq(doca_ctx_start(doca_eth_txq_as_doca_ctx(q.txq)), DOCA_SUCCESS);
 }
 
+Test(doca_eth_send, the_smallest_ring_has_32_slots)
+{
+	open_queues();
+	rig_close_txq(&q);
+	rig_open_txq(&q, 1, rig_gpu_cq);
+	cr_expect_eq(q.tx->qp.sq_wqe_num, 32);
+}
+
 Test(doca_eth_send, a_queue_without_a_gpu_does_not_start)
 {
 	struct doca_eth_txq *txq;
