@@ -59,8 +59,9 @@ struct fault_held {
 	int cuda, gdr;
 };
 
-static uint64_t fault_count;  /* the NIC's count of injected faults when the fault was armed */
-static bool fault_hit;	      /* the armed fault was injected */
+static uint64_t fault_count; /* the NIC's count of injected faults when the fault was armed */
+static bool fault_hit;	     /* the armed fault was injected */
+static bool fault_armed;
 static bool fault_on_gpu;     /* the stand-ins are loaded */
 static doca_gpu_t *fault_gpu; /* fault_trim() frees what it keeps */
 static doca_dev_t *fault_dev;
@@ -78,6 +79,7 @@ static struct fault_held fault_held_now(void)
 static void fault_arm(enum fault kind, uint32_t n)
 {
 	fault_hit = false;
+	fault_armed = true;
 	fault_count = nicfail_stats()->faults_injected;
 	if (kind == FAULT_ALLOC)
 		failalloc_arm(n);
@@ -94,6 +96,7 @@ static void fault_arm(enum fault kind, uint32_t n)
 
 static void fault_disarm(void)
 {
+	fault_armed = false;
 	fault_hit |= failalloc_disarm() || nicfail_stats()->faults_injected != fault_count;
 	nicfail_next(0, 0, 0, 0);
 	fault_count = nicfail_stats()->faults_injected;

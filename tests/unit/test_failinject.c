@@ -230,12 +230,23 @@ static doca_error_t monitored(void)
 
 /* ---- queries and changes of existing objects ---- */
 
-#define QUERY(name, call) \
+#define CHANGE(name, call) \
 	static doca_error_t name(void) \
 	{ \
 		doca_error_t err = call; \
 \
 		fault_disarm(); \
+		return err; \
+	}
+/* A query needs all of its calls. */
+#define QUERY(name, call) \
+	static doca_error_t name(void) \
+	{ \
+		doca_error_t err = call; \
+		const bool armed = fault_armed; \
+\
+		fault_disarm(); \
+		cr_expect(err || !armed || !fault_hit, "%s succeeds despite the fault", #name); \
 		return err; \
 	}
 
@@ -247,16 +258,16 @@ static struct {
 	char text[256];
 } got;
 
-QUERY(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
+CHANGE(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
 QUERY(last_error, doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &got.info))
 QUERY(more_error, gdk_verbs_qp_get_error(f.db->qp_gverbs, &got.error))
 QUERY(counters, gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters))
-QUERY(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
-QUERY(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
+CHANGE(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
+CHANGE(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
 QUERY(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
 QUERY(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
 
-QUERY(recv_reset, doca_gpu_verbs_reset_tracking_and_memory(f.rq->qp_gverbs))
+CHANGE(recv_reset, doca_gpu_verbs_reset_tracking_and_memory(f.rq->qp_gverbs))
 QUERY(recv_error, gdk_verbs_qp_get_error(f.rq->qp_gverbs, &got.error))
 QUERY(recv_counters, gdk_verbs_qp_get_recv_counters(f.rq->qp_gverbs, &got.recv))
 QUERY(dump_recv_wqe, gdk_verbs_qp_dump_recv_wqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
