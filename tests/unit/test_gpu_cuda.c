@@ -126,6 +126,30 @@ Test(gpu_cuda, copies_go_through_the_driver)
 	close_gpu(gpu);
 }
 
+/* A fill copies an image, at most 256 KiB at a time. */
+Test(gpu_cuda, fill_of_more_than_an_image)
+{
+	const size_t len = (512 << 10) + 100;
+	uint8_t *back = malloc(len + 1);
+	doca_gpu_t *gpu;
+	size_t i;
+	void *ptr;
+
+	standin_cuda();
+	gpu = open_gpu(BDF);
+	cr_assert_eq(doca_gpu_mem_alloc(gpu, len + 1, 0, DOCA_GPU_MEM_TYPE_GPU, &ptr, NULL),
+		     DOCA_SUCCESS);
+	cr_assert_eq(gdk_gpu_fill(gpu, ptr, 1, len + 1), DOCA_SUCCESS);
+	cr_assert_eq(gdk_gpu_fill(gpu, ptr, 2, len), DOCA_SUCCESS);
+	cr_assert_eq(gdk_gpu_read(gpu, back, ptr, len + 1), DOCA_SUCCESS);
+	for (i = 0; i < len; i++)
+		cr_assert_eq(back[i], 2, "byte %zu", i);
+	cr_expect_eq(back[len], 1);
+	free(back);
+	cr_expect_eq(doca_gpu_mem_free(gpu, ptr), DOCA_SUCCESS);
+	close_gpu(gpu);
+}
+
 Test(gpu_cuda, pinned_host_memory_has_a_host_address)
 {
 	doca_gpu_t *gpu;
@@ -333,6 +357,52 @@ Test(gpu_cuda, two_gpus_share_a_register_page)
 	cr_expect_eq(doca_gpu_destroy(one), DOCA_SUCCESS);
 	cr_expect_eq(gdk_gpu_unmap_reg(two, reg), DOCA_SUCCESS);
 	close_gpu(two);
+}
+
+/* The page belongs to the second GPU. */
+Test(gpu_cuda, held_register_page_stays_until_its_gpu_is_closed)
+{
+	struct gdk_reg_hold hold;
+	char *reg = page();
+	doca_gpu_t *gpu;
+	void *mapped;
+
+	standin_cuda();
+	gpu = open_gpu("8b:00.0");
+	gdk_reg_hold(&hold, reg);
+	cr_assert_eq(gdk_gpu_map_reg(gpu, reg, &mapped, NULL), DOCA_SUCCESS);
+	cr_expect_eq(gdk_gpu_unmap_reg(gpu, reg), DOCA_SUCCESS);
+	cr_expect(gdk_reg_is_registered(&hold));
+	close_gpu(gpu);
+	cr_expect_not(gdk_reg_is_registered(&hold));
+	gdk_reg_release(&hold);
+}
+
+Test(gpu_cuda, held_register_page_is_unregistered_by_its_owner)
+{
+	struct gdk_reg_hold hold;
+	char *reg = page();
+	const char *log;
+	doca_gpu_t *gpu;
+	void *mapped;
+	int fail;
+
+	standin_cuda();
+	gpu = open_gpu(BDF);
+	for (fail = 0; fail < 2; fail++) {
+		gdk_reg_hold(&hold, reg);
+		cr_assert_eq(gdk_gpu_map_reg(gpu, reg, &mapped, NULL), DOCA_SUCCESS);
+		cr_expect_eq(gdk_gpu_unmap_reg(gpu, reg), DOCA_SUCCESS);
+		cr_expect(gdk_reg_is_registered(&hold));
+		capture_begin();
+		standin_cuda_fail_at(fail ? 2 : 0); /* the first call makes the context current */
+		gdk_reg_release(&hold);
+		standin_cuda_fail_at(0);
+		log = capture_end();
+		cr_expect_eq(!!strstr(log, "cuMemHostUnregister failed"), fail, "log: %s", log);
+		cr_expect_not(gdk_reg_is_registered(&hold));
+	}
+	close_gpu(gpu);
 }
 
 Test(gpu_cuda, export_uses_the_current_context)
