@@ -41,6 +41,11 @@ await() { # tenths of a second, command...: repeats the command until it succeed
 	while ! "$@" && [ $((n--)) -gt 0 ]; do sleep 0.1; done
 }
 
+# The kernel adds the routes of an address some time after the address.
+# shellcheck disable=SC2317 # await calls it
+has_route() { ip -n "$1" -6 route show table local | grep -q "local $2 "; } # namespace, address
+[ -z $six ] || { await 600 has_route $a fd77::1; await 600 has_route $b fd77::2; }
+
 begin_capture() {
 	ip netns exec $a dumpcap -q -i gdk0 -B 64 -P -f 'udp dst port 4791' -w "$tmp/$1.pcap" \
 		>"$tmp/capture" 2>&1 &

@@ -34,6 +34,7 @@ static inline bool take_control(unsigned host, struct control *c)
 {
 	const uint8_t *d = rig_packet + 8;
 
+	rig_settle();
 	while (recv(rig_fd[host], rig_packet, sizeof(rig_packet), 0) > 0) {
 		if (d[12] != 0x88 || d[13] != 0xb5)
 			continue;

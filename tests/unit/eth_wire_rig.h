@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ static struct rig_frame *rig_got;
 static unsigned rig_ngot;
 static int rig_sent;				 /* what sn_eth_transmit() last returned */
 static uint8_t rig_packet[8 + SN_ETH_FRAME_MAX]; /* the last packet that a host received */
+static int rig_mark;				 /* a socket that is connected to itself */
 
 enum sn_eth_result __wrap_sn_eth_receive(struct sn_eng *eng, const struct sn_frame *f,
 					 bool may_wait);
@@ -94,6 +96,33 @@ static inline struct in6_addr rig_addr(unsigned host)
 	return ip;
 }
 
+/* On a busy machine the kernel delivers packets of the loopback after the call that sends them, but
+ * those of one CPU in order. */
+static inline void rig_mark_open(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof(at);
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	cr_assert_eq(sched_setaffinity(0, sizeof(cpu), &cpu), 0);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	rig_mark = socket(AF_INET, SOCK_DGRAM, 0);
+	cr_assert_eq(bind(rig_mark, (struct sockaddr *)&at, len), 0);
+	cr_assert_eq(getsockname(rig_mark, (struct sockaddr *)&at, &len), 0);
+	cr_assert_eq(connect(rig_mark, (struct sockaddr *)&at, len), 0);
+}
+
+/* Waits until all packets that this thread has sent are delivered. */
+static inline void rig_settle(void)
+{
+	char mark = 0;
+
+	cr_assert_eq(send(rig_mark, &mark, 1, 0), 1);
+	cr_assert_eq(recv(rig_mark, &mark, 1, 0), 1);
+}
+
 static inline void rig_open(void)
 {
 	unsigned i;
@@ -101,6 +130,7 @@ static inline void rig_open(void)
 	rig_wants = rig_full = false;
 	rig_ngot = 0;
 	rig_got = calloc(RIG_GOT, sizeof(*rig_got));
+	rig_mark_open();
 	for (i = 0; i < RIG_HOSTS; i++)
 		fake_ip(rig_ip[i], i + 1);
 	fake_open_still(rig_ip[0]);
@@ -127,6 +157,7 @@ static inline void rig_close(void)
 
 	for (i = 1; i < RIG_HOSTS; i++)
 		close(rig_fd[i]);
+	close(rig_mark);
 	fake_close();
 	memset(&sn_dev->cfg, 0, sizeof(sn_dev->cfg));
 	memset(&sn_dev->stats, 0, sizeof(sn_dev->stats));
@@ -136,6 +167,7 @@ static inline void rig_close(void)
 static inline void rig_pass(uint64_t ns)
 {
 	e->now += ns;
+	rig_settle();
 	sn_eng_pass(e);
 }
 
@@ -180,6 +212,7 @@ static inline int rig_take(unsigned host)
 {
 	ssize_t n;
 
+	rig_settle();
 	do
 		n = recv(rig_fd[host], rig_packet, sizeof(rig_packet), 0);
 	while (n >= 22 && rig_packet[20] == 0x88 && rig_packet[21] == 0xb5);

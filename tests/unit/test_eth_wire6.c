@@ -17,11 +17,15 @@ static struct in6_addr addr(unsigned last)
 	return ip;
 }
 
+/* The kernel adds the routes of an address some time after the address. */
 static bool make_net(void)
 {
 	return (!unshare(CLONE_NEWNET) || !unshare(CLONE_NEWUSER | CLONE_NEWNET)) &&
 	       !system("{ ip link set lo up && ip -6 addr add fd77::1/128 dev lo nodad &&"
-		       " ip -6 addr add fd77::2/128 dev lo nodad; } >/dev/null 2>&1");
+		       " ip -6 addr add fd77::2/128 dev lo nodad &&"
+		       " for a in fd77::1 fd77::2; do"
+		       " until ip -6 route show table local | grep -q \"local $a \"; do sleep 0.01; done;"
+		       " done; } >/dev/null 2>&1");
 }
 
 static void init(void)
@@ -60,6 +64,7 @@ static void exchange(uint32_t len)
 
 	cr_assert(rig_send(mac, len, 1));
 	rig_pass(1000);
+	rig_settle();
 	cr_assert_eq(recv(host, packet, sizeof(packet), 0), (ssize_t)(8 + len));
 	cr_assert_arr_eq(packet + 8, mac, 6);
 	cr_assert_eq(sendto(host, packet, 8 + len, 0, (struct sockaddr *)&to, sizeof(to)),

@@ -42,6 +42,20 @@ static void run_queue_pair(struct e2e_nic *nic)
 	e2e_qp_close(&q);
 }
 
+static void run_srq(struct e2e_nic *nic)
+{
+	struct doca_verbs_srq_init_attr *attr;
+	struct doca_verbs_srq *srq;
+
+	cr_assert_eq(doca_verbs_srq_init_attr_create(&attr), DOCA_SUCCESS);
+	doca_verbs_srq_init_attr_set_srq_wr(attr, 4);
+	doca_verbs_srq_init_attr_set_receive_max_sges(attr, 1);
+	doca_verbs_srq_init_attr_set_pd(attr, nic->pd);
+	cr_assert_eq(doca_verbs_srq_create(nic->ctx, attr, &srq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_destroy(srq), DOCA_SUCCESS);
+	cr_assert_eq(doca_verbs_srq_init_attr_destroy(attr), DOCA_SUCCESS);
+}
+
 /* ---- the bytes that the NIC received ---- */
 
 static char rows[2][ROWS_MAX][80];
@@ -86,8 +100,9 @@ static void rows_of_nic(char *text)
 Test(trace, commands_are_what_the_nic_received)
 {
 	static const char *const names[] = {
-		"QUERY_HCA_CAP", "CREATE_CQ",  "CREATE_QP",  "QUERY_LAG",  "RST2INIT_QP",
-		"INIT2RTR_QP",	 "RTR2RTS_QP", "DESTROY_QP", "DESTROY_CQ",
+		"QUERY_HCA_CAP", "CREATE_CQ",	"CREATE_QP",   "QUERY_LAG",
+		"RST2INIT_QP",	 "INIT2RTR_QP", "RTR2RTS_QP",  "DESTROY_QP",
+		"DESTROY_CQ",	 "CREATE_RMP",	"DESTROY_RMP",
 	};
 	struct e2e_nic nic;
 	size_t i, k;
@@ -97,6 +112,7 @@ Test(trace, commands_are_what_the_nic_received)
 	setenv("SOFTNIC_TRACE", nic_path, 1);
 	e2e_open(&nic);
 	run_queue_pair(&nic);
+	run_srq(&nic);
 	e2e_close(&nic);
 	rows_of_trace(read_file(trace_path));
 	rows_of_nic(read_file(nic_path));
