@@ -107,6 +107,19 @@ Test(verbs_events, moderation_delays_events)
 	rig_close(&r);
 }
 
+Test(verbs_events, no_event_before_the_first_arm)
+{
+	struct rig r;
+
+	rig_open(&r);
+	message(&r, 1);
+	cr_assert_not(event(&r, 20));
+	cr_assert_eq(ibv_req_notify_cq(r.cq, 0), 0);
+	message(&r, 2);
+	cr_assert(event(&r, 5000));
+	rig_close(&r);
+}
+
 /* ---- asynchronous events ---- */
 
 Test(verbs_events, cq_overrun_and_bad_access_raise_async_events)

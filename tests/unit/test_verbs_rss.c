@@ -351,6 +351,13 @@ static void frame(uint32_t saddr, uint32_t daddr, uint16_t sport, uint16_t dport
 	f[39] = FRAME - 34;
 }
 
+static void make_tcp(void)
+{
+	v.mem[23] = IPPROTO_TCP;
+	v.mem[38] = v.mem[39] = 0;
+	v.mem[46] = 5 << 4; /* length of the header in words */
+}
+
 static uint32_t bit_at(uint32_t bit)
 {
 	uint32_t i, window = 0;
@@ -402,11 +409,11 @@ static void fill(struct ibv_wq *wq)
 		cr_assert_eq(ibv_post_wq_recv(wq, &wr, &bad), 0);
 }
 
-Test(verbs_rss, hash_selects_the_queue)
+static void hash_selects(uint64_t ports, bool tcp)
 {
 	struct ibv_cq *tx = ibv_create_cq(v.ctx, 63, NULL, NULL, 0);
 	struct ibv_rwq_ind_table *table = table_of(2, wqs);
-	struct ibv_qp *qp = rss_qp(table, ALL_IP4 | ALL_UDP), *from = raw_qp(&v, tx, 16, 0, 0);
+	struct ibv_qp *qp = rss_qp(table, ALL_IP4 | ports), *from = raw_qp(&v, tx, 16, 0, 0);
 	struct ibv_flow *flow = raw_flow(qp, mac_a);
 	uint32_t hits[WQS] = { 0 }, a, b, i, at;
 	uint16_t s, d;
@@ -420,9 +427,13 @@ Test(verbs_rss, hash_selects_the_queue)
 		s = (uint16_t)(1000 + i * 31);
 		d = (uint16_t)(2000 + i);
 		frame(a, b, s, d);
+		if (tcp)
+			make_tcp();
 		at = which(from, tx);
 		cr_assert_eq(at, expect(a, b, s, d) % WQS, "flow %u", i);
 		frame(b, a, d, s);
+		if (tcp)
+			make_tcp();
 		cr_assert_eq(which(from, tx), at, "flow %u in the other direction", i);
 		hits[at]++;
 	}
@@ -433,6 +444,16 @@ Test(verbs_rss, hash_selects_the_queue)
 	cr_assert_eq(ibv_destroy_qp(from), 0);
 	cr_assert_eq(ibv_destroy_rwq_ind_table(table), 0);
 	cr_assert_eq(ibv_destroy_cq(tx), 0);
+}
+
+Test(verbs_rss, hash_of_udp_selects_the_queue)
+{
+	hash_selects(ALL_UDP, false);
+}
+
+Test(verbs_rss, hash_of_tcp_selects_the_queue)
+{
+	hash_selects(ALL_TCP, true);
 }
 
 /* Sends a frame with a VLAN tag to the only queue of a table; returns the received length. */
