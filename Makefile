@@ -18,7 +18,7 @@ endif
 ifeq ($(origin AR),default)
 AR     := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
 endif
-VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/gdk_version.h)
+VERSION := $(shell sed -n 's/^.define GDK_VERSION "\(.*\)"/\1/p' core/include/host/gdk_version.h)
 ##= SAN               address, undefined or thread: build with that sanitizer in build/san-SAN
 SAN    ?=
 ##= B                 folder of everything that is built, also outside of the source tree (build)
@@ -35,7 +35,7 @@ endif
 ifneq ($(words $(B))$(findstring ',$(B))$(findstring ",$(B))$(findstring ~,$(filter ~%,$(B))),1)
 $(call b-error,is empty or / or contains spaces or quotes or begins with ~)
 endif
-ifneq ($(filter $(B_IS) $(B_IS)/%,$(CURDIR))$(wildcard $(B)/core/gdk_version.h),)
+ifneq ($(filter $(B_IS) $(B_IS)/%,$(CURDIR))$(wildcard $(B)/core/include/host/gdk_version.h),)
 $(call b-error,contains the sources of gdaki)
 endif
 ifeq ($(B_OWN),)
@@ -65,10 +65,14 @@ SANFLAGS_thread    := -fsanitize=thread
 ifneq ($(SAN),)
 SANFLAGS := $(or $(SANFLAGS_$(SAN)),$(error SAN is address, undefined or thread)) -DGDK_SAN
 endif
-# Installed headers by their installed path, private ones from the root of the tree. The headers of
-# gdaki-doca are in a folder of their own.
-INC := -I$(B)/include -iquote .
-INC_DOCA := -I$(B)/include-doca
+LAYERS := core umem uar cq doorbell qp
+SDK_PARTS := flow eth rdma dma
+SDK_ARCHIVES := $(SDK_PARTS) doca
+# Public headers by their installed path, which is the path below include/; private ones from the
+# root of the tree.
+INC_PUBLIC := $(LAYERS:%=-I%/include)
+INC := $(INC_PUBLIC) -iquote .
+INC_DOCA := $(SDK_ARCHIVES:%=-Iqp/%/include)
 # No file that is built contains a path of the machine that built it. gcov needs these paths.
 MAP := $(if $(COVFLAGS),,'-ffile-prefix-map=$(CURDIR)=.' '-ffile-prefix-map=$(B)=build')
 # Compilers, also those that nvcc starts, record $PWD. It can contain symbolic links, so that MAP
@@ -94,21 +98,18 @@ define link # $(1): libraries; LINKER: compiler that links, if it is not CC
 endef
 
 # ---- sources: one list per archive ----
-LAYERS := core umem uar cq doorbell qp
 ARCHIVES := core umem uar cq qp
 SRCS_core := $(sort $(wildcard core/*.c core/*/*.c))
 SRCS_umem := $(sort $(wildcard umem/*.c))
 SRCS_uar  := $(sort $(wildcard uar/*.c))
 SRCS_cq   := $(sort $(wildcard cq/*.c))
-SRCS_qp   := $(sort $(wildcard qp/*.c))
+SRCS_qp   := $(sort $(wildcard qp/verbs/*.c qp/export/*.c qp/high_level/*.c))
 # The interface of the DOCA SDK, which is not in the merged archive. An archive takes symbols only of
 # those to its right.
 SRCS_doca := $(sort $(wildcard qp/doca/*.c qp/doca/*/*.c))
 # Its libraries on top, an archive each: folder qp/NAME, headers qp/NAME/include, doca-X.pc in
 # qp/NAME/pkgconfig.
-SDK_PARTS := flow eth rdma dma
 $(foreach p,$(SDK_PARTS),$(eval SRCS_$(p) := $(sort $(wildcard qp/$(p)/*.c))))
-SDK_ARCHIVES := $(SDK_PARTS) doca
 DB_STRATEGIES  := gpu_sm bf cpu_proxy
 SRCS_db_gpu_sm    := doorbell/gpu_sm.c
 SRCS_db_bf        := doorbell/bf.c
@@ -140,26 +141,25 @@ ifneq ($(and $(word 2,$(MAKECMDGOALS)),$(filter demo test test-models check benc
 .NOTPARALLEL:
 endif
 
-# ---- staged headers: symlinks, laid out exactly as they install ----
-HDR_top    := core/doca_gpunetio_config.h qp/doca_gpunetio_host.h qp/doca_gpunetio_device.h
-HDR_common := core/doca_gpunetio_verbs_def.h core/doca_gpunetio_verbs_dev.h
-HDR_host   := $(filter-out $(HDR_top) $(HDR_common),$(foreach d,$(LAYERS),$(wildcard $(d)/doca_*.h $(d)/gdaki*.h $(d)/gdk_*.h)))
-HDR_device := $(foreach d,$(LAYERS),$(wildcard $(d)/*.cuh))
-HDR_gdk    := core/state.h $(wildcard core/platform/*.h cq/*_dev.h doorbell/*_dev.h qp/*_dev.h) qp/wqe.h
-define stage-rule # $(1): folder below $(B), $(2): header, $(3): list that gets the link
-$(3) += $(B)/$(1)$(notdir $(2))
-$(B)/$(1)$(notdir $(2)): | $(2)
-	@mkdir -p $$(@D) && ln -sfnr $(2) $$@
+# ---- staged headers: what `make install` installs ----
+# The headers of a layer are named by their installed path. An installed header names others relative
+# to its folder, so that programs can include it by any path.
+HDR := $(sort $(wildcard $(foreach d,$(LAYERS),$(addprefix $(d)/include/,*.h */*.h */*.cuh */*/*.h))))
+header-path = $(strip $(foreach d,$(LAYERS),$(patsubst $(d)/include/%,%,$(filter $(d)/include/%,$(1)))))
+define stage-rule # $(1): header, $(2): its path below include/
+STAGED += $(B)/include/$(2)
+$(B)/include/$(2): $(1)
+	@mkdir -p $$(@D) && rm -f $$@ && sed 's|^\(# *include "\)|\1$(subst $(eval) ,,$(patsubst %,../,$(wordlist 2,9,$(subst /, ,$(2)))))|' $(1) >$$@
 endef
-stage-into = $(foreach h,$(2),$(eval $(call stage-rule,include/$(1),$(h),STAGED)))
-$(call stage-into,,$(HDR_top))
-$(call stage-into,common/,$(HDR_common))
-$(call stage-into,host/,$(HDR_host))
-$(call stage-into,device/,$(HDR_device))
-$(call stage-into,device/gdk/,$(HDR_gdk))
+$(foreach h,$(HDR),$(eval $(call stage-rule,$(h),$(call header-path,$(h)))))
 # The headers of gdaki-doca: one flat folder, whose files include those of build/include.
 HDR_doca := $(wildcard $(foreach a,$(SDK_ARCHIVES),qp/$(a)/include/*.h qp/$(a)/include/*.cuh))
-$(foreach h,$(HDR_doca),$(eval $(call stage-rule,include-doca/,$(h),STAGED_DOCA)))
+define stage-doca-rule # $(1): header
+STAGED_DOCA += $(B)/include-doca/$(notdir $(1))
+$(B)/include-doca/$(notdir $(1)): | $(1)
+	@mkdir -p $$(@D) && ln -sfnr $(1) $$@
+endef
+$(foreach h,$(HDR_doca),$(eval $(call stage-doca-rule,$(h))))
 stage: $(STAGED) $(STAGED_DOCA)
 
 # ---- compile and archive ----
@@ -193,7 +193,7 @@ $(MERGED): $(LIB_OBJS) $(B)/settings/ar
 	$(Q)$(AR) rcsD $@ $(foreach o,$(LIB_OBJS),$(B)/obj/merged/$(subst /,_,$(o:$(B)/obj/%=%)))
 libs: $(LIBS) $(MERGED) $(SDK_LIBS)
 
-include core/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
+include core/install/install.mk tests/softnic/softnic.mk examples/examples.mk tests/fuzz/fuzz.mk tests/tests.mk
 
 # ---- changed settings ----
 # $(B)/settings/NAME contains the command that SETTINGS_NAME expands to. What the command builds

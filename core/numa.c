@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "core/numa.h"
 #include "core/util.h"
 

@@ -2,7 +2,7 @@
 /* Copyright (c) gdaki authors */
 /*
  * A doorbell strategy NAME defines gdk_doorbell_NAME and gdk_doorbell_NAME_linked in one
- * object file, and qp/strategies.c refers to both. If the strategy is not linked,
+ * object file, and qp/export/strategies.c refers to both. If the strategy is not linked,
  * libgdaki_db_none.a defines gdk_doorbell_NAME, and this file defines gdk_doorbell_NAME_linked.
  *
  * The second symbol is for the linker gold. If libgdaki_db_none.a is in front of the strategy,

@@ -6,7 +6,7 @@
  * use it. The numbers are in gdk_version.h (gdaki) and doca_gpunetio_verbs_def.h (API).
  */
 #include "host/doca_gpunetio.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "host/gdk_version.h"
 
 const char *gdk_version(void)

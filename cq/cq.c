@@ -14,11 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/devx.h"
 #include "core/gpu/gpu.h"
-#include "core/log.h"
-#include "core/sdk.h"
-#include "core/trace.h"
+#include "core/log/log.h"
+#include "core/log/trace.h"
+#include "core/nic/devx.h"
+#include "core/sdk/sdk.h"
 
 #define CQE_SIZE	64u
 #define DBREC_SIZE	8u

@@ -9,13 +9,13 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "host/doca_verbs_cq.h"
 #include "uar/uar.h"
 #include "umem/umem.h"
 
 struct doca_verbs_cq_attr {
-	void *sdk; /* the SDK's object (core/sdk.h) */
+	void *sdk; /* the SDK's object (core/sdk/sdk.h) */
 	uint32_t size;
 	void *context;
 	struct doca_verbs_umem *umem;
@@ -29,7 +29,7 @@ struct doca_verbs_cq_attr {
 };
 
 struct doca_verbs_cq_t {
-	void *sdk; /* the SDK's object (core/sdk.h) */
+	void *sdk; /* the SDK's object (core/sdk/sdk.h) */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t cqn;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * SDK mode of completion queues (core/sdk.h). When this file creates a CQ, it queries the SDK for
- * the CQ number, sizes and addresses that export and polling need. If the CQ is in a umem of
+ * SDK mode of completion queues (core/sdk/sdk.h). When this file creates a CQ, it queries the SDK
+ * for the CQ number, sizes and addresses that export and polling need. If the CQ is in a umem of
  * the caller, it computes the address of the entries from the umem and the offset instead.
  */
-#include "core/sdk.h"
+#include "core/sdk/sdk.h"
 #include "cq/cq.h"
 
 /* umem is used if the SDK allocated the memory of the CQ itself. It is never returned to the

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/doorbell.h"
 
 #define H(name) DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name

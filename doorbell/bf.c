@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/doorbell.h"
 
 static doca_error_t probe(const struct gdk_doorbell_ask *ask, enum doca_gpu_dev_verbs_nic_handler h,

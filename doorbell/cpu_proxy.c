@@ -7,7 +7,7 @@
  * The CPU thread is a thread of a service (service.c) or the caller of
  * doca_gpu_verbs_cpu_proxy_progress. This file creates no threads; its step is in cpu_proxy_step.c.
  */
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/cpu_proxy.h"
 
 static struct gdk_words counters = GDK_WORDS_INIT("proxy counters");

@@ -14,7 +14,7 @@
  */
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/cpu_proxy.h"
 
 atomic_uint gdk_counter_falls;

@@ -7,7 +7,7 @@
  */
 #include <endian.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/cpu_proxy.h"
 #include "doorbell/mmio.h"
 

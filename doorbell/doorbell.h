@@ -17,14 +17,14 @@
 
 #include "common/doca_gpunetio_verbs_dev.h"
 #include "core/gpu/words.h"
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "device/gdk/state.h"
 #include "host/gdaki_core.h"
 #include "host/gdaki_doorbell.h"
 #include "host/gdaki_strategy.h"
 #include "uar/uar.h"
 
-/* Checks an argument that is a handler, as the macros of core/log.h do. */
+/* Checks an argument that is a handler, as the macros of core/log/log.h do. */
 #define GDK_CHECK_HANDLER(arg) \
 	GDK_CHECK_ARG(*gdk_handler_name(arg) != '?', #arg " %d" GDK_HANDLERS, (int)(arg))
 #define GDK_HANDLERS " (expected 0 AUTO, 1 CPU_PROXY, 2 GPU_SM_DB, 6 GPU_SM_BF or 10 GPU_SM_NO_DBR)"

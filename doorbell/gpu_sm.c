@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/doorbell.h"
 #include "device/gdk/state.h"
 

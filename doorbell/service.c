@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "core/numa.h"
 #include "doorbell/cpu_proxy.h"
 

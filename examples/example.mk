@@ -5,7 +5,7 @@
 # tree with that tree's library, in a copy of the installed examples with the gdaki that pkg-config
 # finds. NVCC= builds without CUDA; CUDA_ARCH selects the architecture of the GPU (native).
 NAME := $(notdir $(CURDIR))
-ifneq ($(wildcard ../../core/gdk_version.h),)
+ifneq ($(wildcard ../../core/include/host/gdk_version.h),)
 
 .PHONY: all clean
 all:

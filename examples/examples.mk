@@ -35,12 +35,12 @@ $(EXAMPLES_MPI:%=$(B)/bin/%):
 endif
 # A script in a folder of its own, which gets the version.
 EXAMPLES += $(B)/bin/gpunetio_plot
-$(B)/bin/gpunetio_plot: examples/gpunetio_plot/gpunetio_plot core/gdk_version.h
+$(B)/bin/gpunetio_plot: examples/gpunetio_plot/gpunetio_plot core/include/host/gdk_version.h
 	$(call say,GEN)
 	@mkdir -p $(@D)
 	$(Q)sed 's/@VERSION@/$(VERSION)/' $< >$@ && chmod +x $@
 
-# nvcc's options for the architectures, which core/cuda_arch.sh chooses when a kernel is about to be
+# nvcc's options for the architectures, which core/install/cuda_arch.sh chooses when a kernel is about to be
 # compiled. It changes the file, so that kernels are compiled again, only if the options or nvcc
 # change.
 NVCC_OPTIONS := $(B)/settings/nvcc
@@ -48,7 +48,7 @@ GENCODE = $(file <$(NVCC_OPTIONS))
 # clang sees the inline functions of headers as unused functions of nvcc's generated source file.
 NVCC_WARN := -Xcompiler -Wall $(if $(findstring clang,$(CUDAHOSTCXX)),-Xcompiler -Wno-unused-function)
 $(NVCC_OPTIONS): FORCE
-	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/cuda_arch.sh $@
+	@NVCC='$(NVCC)' CUDA_ARCH='$(CUDA_ARCH)' CUDAHOSTCXX='$(CUDAHOSTCXX)' CC='$(CC)' core/install/cuda_arch.sh $@
 
 $(B)/obj/examples/%.o: INC += -Iexamples/common
 $(addsuffix /%.o,$(addprefix $(B)/obj/examples/,$(EXAMPLES_ETH) ethernet)): INC += -Iexamples/ethernet
@@ -73,11 +73,11 @@ $(foreach n,$(EXAMPLE_NAMES),$(eval $(call example-rule,$(n))))
 # nvcc puts the names of its temporary files, and symbols made from the absolute path of the source,
 # into the library. Both are set here, so that two builds in two folders give the same bytes.
 define kernel-rule # $(1): program
-$(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR_top) $$(HDR_common) $$(HDR_device) $$(HDR_gdk) $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(HDR_doca)) \
+$(B)/lib/lib$(1)_cuda.so: examples/$(1)/$(1)_kernel.cu $$(HDR) $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(HDR_doca)) \
 		$$(wildcard $$(addprefix examples/,common/*.h common/*.cuh ethernet/*.h $(1)/*.h)) $$(NVCC_OPTIONS) | stage
 	$$(call say,NVCC)
 	@rm -rf $$@.tmp && mkdir -p $$@.tmp
-	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) -I$$(B)/include $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(INC_DOCA)) -Iexamples/common $$(if $$(filter $(1),$$(EXAMPLES_ETH)),-Iexamples/ethernet) -Xcompiler -fPIC $$(NVCC_WARN) \
+	$$(Q)$$(NVCC) -std=c++17 -O3 $$(GENCODE) $$(INC_PUBLIC) $$(if $$(filter $(1),$$(EXAMPLES_DOCA)),$$(INC_DOCA)) -Iexamples/common $$(if $$(filter $(1),$$(EXAMPLES_ETH)),-Iexamples/ethernet) -Xcompiler -fPIC $$(NVCC_WARN) \
 		-shared -keep -keep-dir $$@.tmp -Xcudafe --orig_src_path_name=$$< -cudart static -o $$@ $$<
 	@rm -rf $$@.tmp
 endef

@@ -110,7 +110,7 @@ measure() { # program, handler
 }
 
 machine() { # of this measurement, in Markdown
-	echo "gdaki $(sed -n 's/^#define GDK_VERSION "\(.*\)"/\1/p' core/gdk_version.h), $(date -u +%Y-%m-%d);" \
+	echo "gdaki $(sed -n 's/^#define GDK_VERSION "\(.*\)"/\1/p' core/include/host/gdk_version.h), $(date -u +%Y-%m-%d);" \
 		"$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) processors, Linux $(uname -r);" \
 		"$([ -n "$nic" ] && echo "RDMA device $nic" || echo "software NIC");" \
 		"$([ "$gpu" = host ] && echo "CPU threads run the data path" ||

@@ -48,7 +48,7 @@ nvcc() { # name, refused architectures or "broken"
 choose() { # nvcc, variables...
 	local nvcc=$1
 	shift
-	env NVCC="$tmp/$nvcc" "$@" core/cuda_arch.sh "$tmp/options" >"$tmp/log" 2>&1
+	env NVCC="$tmp/$nvcc" "$@" core/install/cuda_arch.sh "$tmp/options" >"$tmp/log" 2>&1
 }
 
 chosen() { grep -o 'code=[a-z]*_[0-9a-z]*' "$tmp/options" | cut -d= -f2 | sort | xargs; }
@@ -80,7 +80,7 @@ choose old CUDA_ARCH="90 90a" || complain "CUDA_ARCH=\"90 90a\" fails"
 [ "$(chosen)" = "compute_90 sm_90 sm_90a" ] || complain "chosen with 90 90a: $(chosen)"
 choose old CUDA_ARCH=90a || complain "CUDA_ARCH=90a fails"
 [ "$(chosen)" = "compute_90a sm_90a" ] || complain "chosen with 90a: $(chosen)"
-env NVCC="$tmp/old -Xcompiler -v -w" core/cuda_arch.sh "$tmp/options" >"$tmp/log" 2>&1 || complain "NVCC with options fails"
+env NVCC="$tmp/old -Xcompiler -v -w" core/install/cuda_arch.sh "$tmp/options" >"$tmp/log" 2>&1 || complain "NVCC with options fails"
 ! grep 'command:' "$tmp/log" || complain "NVCC with options prints errors of the shell"
 choose old
 

@@ -85,7 +85,7 @@ def log_messages():
     """Return {message: (level, place)} of the messages of level error and warning."""
     found = {}
     for path in sources((".c", ".h")):
-        if path in ("core/log.h", "core/log.c"):
+        if path in ("core/log/log.h", "core/log/log.c"):
             continue
         text = read(path)
         for m in re.finditer(rf"\b({'|'.join(CALLS)}|snprintf)\s*\(", text):
@@ -174,7 +174,7 @@ def check_names(kind, rows, expected):
 def check_values(rows):
     returned = set()
     for path in sources((".c",)):
-        if path != "core/error.c":
+        if path != "core/log/error.c":
             returned |= set(re.findall(r"\bDOCA_ERROR_\w+", read(path)))
     check_names("doca_error_t value", rows, returned)
 
@@ -189,11 +189,11 @@ def check_errnos(rows):
 
 def check_syndromes(rows):
     names = dict(re.findall(rf"case (0x[0-9a-f]+):\s*return ({STRING});",
-                            read("cq/cqe_text_dev.h")))
+                            read("cq/include/device/gdk/cqe_text_dev.h")))
     causes = {n: message(re.findall(STRING, t)) for n, t in
-              re.findall(rf"\{{ (0x[0-9a-f]+),\s*((?:{STRING}\s*)+)\}}", read("qp/error.c"))}
+              re.findall(rf"\{{ (0x[0-9a-f]+),\s*((?:{STRING}\s*)+)\}}", read("qp/export/error.c"))}
     if set(names) != set(causes):
-        error("qp/error.c", "does not have the syndromes of cq/cqe_text_dev.h")
+        error("qp/export/error.c", "does not have the syndromes of cq/include/device/gdk/cqe_text_dev.h")
     for name, row in check_names("syndrome", rows, names).items():
         if name in names and plain(row[1]) != names[name].strip('"'):
             error(PAGE, f"syndrome {name}: the code has {names[name]}")
@@ -202,7 +202,7 @@ def check_syndromes(rows):
 
 
 def check_statuses(rows):
-    table = re.search(r"statuses\[\] = \{(.*?)\n\};", read("core/devx.c"), re.S).group(1)
+    table = re.search(r"statuses\[\] = \{(.*?)\n\};", read("core/nic/devx.c"), re.S).group(1)
     names = {n: message(re.findall(STRING, t)) for n, t in
              re.findall(rf"\{{ (0x[0-9a-f]+), ((?:{STRING}\s*)+)\}}", table)}
     names.pop("0x00")

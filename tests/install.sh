@@ -57,7 +57,7 @@ done
 # An unprivileged user must not write to /usr.
 if [ "$(id -u)" = 0 ]; then
 	echo "" | setpriv --reuid=65534 --clear-groups env DESTDIR= PREFIX=/usr LIBDIR=/usr/lib INCLUDEDIR=/usr/include \
-		SUBST= sh -c "$(cat core/install.sh)" install.sh install >"$dir/log" 2>&1 && complain "installing without permission succeeds"
+		SUBST= sh -c "$(cat core/install/install.sh)" install.sh install >"$dir/log" 2>&1 && complain "installing without permission succeeds"
 	grep -q 'no permission to write to /usr.*sudo.*PREFIX=' "$dir/log" || complain "no remedy for a missing permission"
 fi
 

@@ -8,10 +8,9 @@
 # Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
 # in a circle, and on an include that does not follow the rule:
 #
-#   An installed header is named by its installed path ("host/doca_verbs.h",
-#   "device/gdk/qp_dev.h"); an installed header puts the way back to the root of the
-#   installation in front of it ("../host/doca_verbs.h"), so that the headers also work below
-#   a prefix. A private header is named from the root of the tree ("core/log.h").
+#   A public header is below a folder include/, and is named by its path there
+#   ("host/doca_verbs.h", "device/gdk/wait_dev.h"). A private header is named from the root of
+#   the tree ("core/log/log.h").
 #
 # Then plants one fault of each kind in copies, and fails if it does not find one of them.
 set -u
@@ -65,23 +64,22 @@ def symbols(lib):
     return wanted, defined
 
 
-def staged_headers(include, root):
-    """The installed path of each installed header, by its path in the tree."""
+def public_headers(root):
+    """The path below include/ of each public header, by its path in the tree."""
     found = {}
-    for top in include, include + "-doca":
+    for layer in RANK:
+        top = os.path.join(root, "" if RANK[layer] <= RANK["qp"] else "qp", layer, "include")
         for folder, _, files in os.walk(top):
             for name in files:
                 path = os.path.join(folder, name)
-                source = os.path.relpath(os.path.realpath(path), os.path.realpath("."))
-                if os.path.exists(os.path.join(root, source)):
-                    found[source] = os.path.relpath(path, top)
+                found[os.path.relpath(path, root)] = os.path.relpath(path, top)
     return found
 
 
-def includes(root, staged):
+def includes(root, public):
     """The files that each file includes, and the lines that break the rule."""
     graph, bad = {}, []
-    by_install = {v: k for k, v in staged.items()}
+    by_name = {v: k for k, v in public.items()}
     for layer in RANK:
         for folder, _, files in os.walk(os.path.join(root, layer)):
             for name in files:
@@ -90,15 +88,14 @@ def includes(root, staged):
                     if re.search(r"\.(inc|def|cu|cc|cpp|hpp)$", name):
                         bad.append("%s: includes of such a file are not checked" % path)
                     continue
-                back = "../" * staged[path].count("/") if path in staged else ""
                 graph[path] = []
                 with open(os.path.join(root, path), encoding="utf-8") as file:
                     text = file.read()
                 for inc, system, other in INCLUDE.findall(text):
-                    if system and system not in by_install and system.split("/")[0] not in RANK:
+                    if system and system not in by_name and system.split("/")[0] not in RANK:
                         continue
-                    target = by_install.get(inc[len(back):]) if inc.startswith(back) else None
-                    private = path not in staged and inc not in staged and \
+                    target = by_name.get(inc)
+                    private = path not in public and inc not in public and \
                         inc == os.path.normpath(inc) and inc.split("/")[0] in RANK and os.path.exists(os.path.join(root, inc))
                     if inc and (target or private):
                         graph[path].append(target or inc)
@@ -155,9 +152,9 @@ def check_symbols(lib, show):
     return bad
 
 
-def check_includes(root, include, show):
+def check_includes(root, show):
     """The list of faults of the sources."""
-    graph, bad = includes(root, staged_headers(include, root))
+    graph, bad = includes(root, public_headers(root))
     counts = collections.Counter()
     for path, targets in graph.items():
         for target in targets:
@@ -179,7 +176,7 @@ def main():
     if what in ("all", "symbols"):
         faults += check_symbols(sys.argv[2], show)
     if what in ("all", "includes"):
-        faults += check_includes(sys.argv[3], sys.argv[4], show)
+        faults += check_includes(sys.argv[3], show)
     for fault in faults:
         print("layers.sh: " + fault)
     sys.exit(bool(faults))
@@ -190,14 +187,14 @@ PYTHON
 
 check() { python3 "$tmp/layers.py" "$@"; }
 
-check all "$B/lib" . "$B/include" || exit 1
+check all "$B/lib" . || exit 1
 
 # ---- planted faults ----
 bad=0
 planted=0
 finds() { # symbols or includes, text that the check has to print
 	planted=$((planted + 1))
-	check "$1" "$tmp/lib" "$tmp/tree" "$B/include" >"$tmp/out" && rc=0 || rc=$?
+	check "$1" "$tmp/lib" "$tmp/tree" >"$tmp/out" && rc=0 || rc=$?
 	[ "$rc" != 0 ] && grep -q -F -e "$2" "$tmp/out" && return
 	echo "layers.sh: a planted fault was not found: $2"
 	head -n 4 "$tmp/out" | sed 's/^/    /'
@@ -225,15 +222,15 @@ plant_symbol core gdk_slab_put umem
 plant_symbol uar doca_verbs_umem_get_id umem
 plant_symbol qp doca_devinfo_create_list doca
 plant_symbol doca doca_dma_create dma
-plant_include cq/cq.h qp/qp.h "cq/cq.h: includes qp/qp.h"
+plant_include cq/cq.h qp/verbs/qp.h "cq/cq.h: includes qp/verbs/qp.h"
 plant_include qp/doca/ctx.h qp/dma/dma.h "qp/doca/ctx.h: includes qp/dma/dma.h"
-plant_include qp/qp.h qp/doca/dev.h "qp/qp.h: includes qp/doca/dev.h"
+plant_include qp/verbs/qp.h qp/doca/dev.h "qp/verbs/qp.h: includes qp/doca/dev.h"
 plant_include qp/doca/include/doca_dev.h ../host/doca_error.h 'qp/doca/include/doca_dev.h: #include "../host/doca_error.h" does not follow the rule'
-plant_include doorbell/ring_dev.h ../../device/gdk/wait_dev.h "doorbell/ring_dev.h: includes qp/wait_dev.h"
-plant_include core/util.h core/net_dev.h "includes in a circle: core/net_dev.h -> core/util.h -> core/net_dev.h"
-plant_include core/platform/platform_warp.h ../../device/gdk/platform.h "includes in a circle: core/platform/platform.h"
-plant_include core/caps.c log.h 'core/caps.c: #include "log.h" does not follow the rule'
-plant_include core/log.h "<host/doca_verbs_qp.h>" 'core/log.h: #include <host/doca_verbs_qp.h> does not follow the rule'
-plant_include core/log.c core/../qp/qp.h 'core/log.c: #include "core/../qp/qp.h" does not follow the rule'
+plant_include doorbell/include/device/gdk/ring_dev.h device/gdk/wait_dev.h "doorbell/include/device/gdk/ring_dev.h: includes qp/include/device/gdk/wait_dev.h"
+plant_include core/util.h core/nic/net_dev.h "includes in a circle: core/util.h -> core/nic/net_dev.h -> core/util.h"
+plant_include core/include/device/gdk/platform_warp.h device/gdk/platform.h "includes in a circle: core/include/device/gdk/platform.h"
+plant_include core/nic/caps.c log.h 'core/nic/caps.c: #include "log.h" does not follow the rule'
+plant_include core/log/log.h "<host/doca_verbs_qp.h>" 'core/log/log.h: #include <host/doca_verbs_qp.h> does not follow the rule'
+plant_include core/log/log.c core/../qp/verbs/qp.h 'core/log/log.c: #include "core/../qp/verbs/qp.h" does not follow the rule'
 [ $bad != 0 ] || echo "layers.sh: $planted planted faults found"
 exit $bad

@@ -31,7 +31,7 @@ typedef uint64_t u64;
 #define DECLARE_FLEX_ARRAY(type, name) struct { struct { } no_##name; type name[]; }
 #include "mlx5_ifc.h"
 #undef BIT
-#include "core/prm.h"
+#include "core/nic/prm.h"
 #include "tests/softnic/prm_nic.h"
 
 #define WIDTH(layout, member) sizeof(((struct mlx5_ifc_##layout##_bits *)0)->member)

@@ -23,7 +23,7 @@ import sys
 
 SOURCE = (".c", ".h", ".cu", ".cuh", ".cpp", ".cc")
 PRODUCT = ("core", "umem", "uar", "cq", "qp", "doorbell", "examples")
-DEVICE_PATH = re.compile(r"(cq|qp|doorbell)/\w+_dev\.h$")
+DEVICE_PATH = re.compile(r"(cq|qp|doorbell)/include/device/gdk/\w+_dev\.h$")
 GROUPS = {"device path": 30, "product": 20, "NIC": 20, "tests": 20}
 CODE_LINES = 8
 

@@ -63,7 +63,7 @@ $(B)/tests/test_softnic_addr: $(call obj,tests/softnic/addr.c tests/softnic/icrc
 # api_args.py generates, from the headers, a call for each argument of each public function.
 API_ARGS := $(B)/obj/tests/lib/api_args.inc $(B)/obj/tests/lib/doca_api_args.inc
 HDR_doca_host := $(filter-out %_dev.h %_shape.h,$(filter %.h,$(HDR_doca))) $(wildcard qp/doca/include/doca_dev.h)
-$(B)/obj/tests/lib/api_args.inc: $(HDR_host)
+$(B)/obj/tests/lib/api_args.inc: $(filter %.h,$(foreach d,$(LAYERS),$(filter $(d)/include/host/%,$(HDR))))
 $(B)/obj/tests/lib/doca_api_args.inc: API_KIND := --sdk
 $(B)/obj/tests/lib/doca_api_args.inc: $(HDR_doca_host)
 $(API_ARGS): tests/lib/api_args.py
@@ -113,11 +113,11 @@ kernel-flags = -DGT_LAUNCH=gt_launch_$(1) \
 GPU_TEST_OBJS := $(call obj,$(sort $(wildcard tests/gpu/device*.c))) $(B)/gpu/device_gpu.o \
 	$(foreach m,$(KERNEL_KINDS),$(B)/gpu/kernels_$(m).o)
 $(call TEST_OBJS,gpu/device_rdma): INC += $(INC_DOCA)
-GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR_top) $(HDR_common) $(HDR_device) $(HDR_gdk) $(NVCC_OPTIONS)
+GPU_TEST_DEPS := tests/gpu/device.h $(wildcard tests/gpu/*.cuh) $(HDR) $(NVCC_OPTIONS)
 define nvcc-obj # $(1): added to the options
 	$(call say,NVCC)
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) -I$(B)/include $(INC_DOCA) -Itests/gpu -Xcompiler -fPIC $(NVCC_WARN) \
+	$(Q)$(NVCC) -std=c++17 -O3 $(GENCODE) $(INC_PUBLIC) $(INC_DOCA) -Itests/gpu -Xcompiler -fPIC $(NVCC_WARN) \
 		-Xptxas -v $(1) -c -o $@ $< >$@.log 2>&1 || { cat $@.log; exit 1; }
 endef
 $(B)/gpu/kernels_%.o: tests/gpu/device_kernels.cu $(GPU_TEST_DEPS) | stage
@@ -135,7 +135,7 @@ $(B)/gpu/spin: $(B)/gpu/spin.o $(call obj,tests/gpu/spin_nic.c) $(TEST_LIB) $(LI
 # The test of Ethernet queues.
 ETH_TEST_C := $(sort $(wildcard tests/gpu/eth_*.c))
 ETH_TEST_MODES := EXCLUSIVE CTA GPU
-ETH_TEST_DEPS := tests/gpu/eth.h $(HDR_doca) $(HDR_top) $(HDR_common) $(HDR_gdk) $(NVCC_OPTIONS)
+ETH_TEST_DEPS := tests/gpu/eth.h $(HDR_doca) $(HDR) $(NVCC_OPTIONS)
 $(call obj,$(ETH_TEST_C)): INC += $(INC_DOCA)
 $(B)/gpu/eth_send_%.o: tests/gpu/eth_kernels.cu $(ETH_TEST_DEPS) | stage
 	$(call nvcc-obj,$(INC_DOCA) -DET_MODE=$*)

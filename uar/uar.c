@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
+#include "core/log/trace.h"
 #include "core/reclaim.h"
-#include "core/sdk.h"
-#include "core/trace.h"
+#include "core/sdk/sdk.h"
 #include "uar/uar.h"
 
 #ifndef MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED

@@ -10,11 +10,11 @@
 #include <infiniband/mlx5dv.h>
 
 #include "core/gpu/gpu.h"
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "host/doca_verbs_uar.h"
 
 struct doca_verbs_uar {
-	void *sdk; /* the SDK's object (core/sdk.h) */
+	void *sdk; /* the SDK's object (core/sdk/sdk.h) */
 	struct doca_dev *dev;
 	struct mlx5dv_devx_uar *devx;
 	enum doca_verbs_uar_allocation_type type;

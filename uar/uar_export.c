@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 struct export
 {

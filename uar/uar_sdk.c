@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * SDK mode (core/sdk.h) of UARs: creates the SDK's UAR and queries its register address. The
+ * SDK mode (core/sdk/sdk.h) of UARs: creates the SDK's UAR and queries its register address. The
  * SDK decides which pages are shared.
  */
-#include "core/sdk.h"
+#include "core/sdk/sdk.h"
 #include "uar/uar.h"
 
 doca_error_t gdk_sdk_uar_create(doca_verbs_uar_t *uar)

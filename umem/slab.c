@@ -12,7 +12,7 @@
 
 #include "core/reclaim.h"
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 #define UNITS_MAX 64u
 /* Maximum size of a slab in bytes, unless a single unit is larger. Larger slabs would hardly reduce

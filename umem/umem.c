@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
-#include "core/sdk.h"
-#include "core/trace.h"
+#include "core/log/log.h"
+#include "core/log/trace.h"
+#include "core/sdk/sdk.h"
 #include "umem/umem.h"
 
 #define NO_FD		(-1)

@@ -10,11 +10,11 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "host/gdaki_umem.h"
 
 struct doca_verbs_umem {
-	void *sdk; /* the SDK's object (core/sdk.h) */
+	void *sdk; /* the SDK's object (core/sdk/sdk.h) */
 	struct doca_dev *dev;
 	doca_gpu_t *gpu; /* NULL: plain host memory */
 	struct mlx5dv_devx_umem *devx;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * SDK mode (core/sdk.h) of umems: registers memory with the SDK, which chooses the way for GPU
+ * SDK mode (core/sdk/sdk.h) of umems: registers memory with the SDK, which chooses the way for GPU
  * memory itself.
  */
 #include "core/gpu/gpu_priv.h"
-#include "core/sdk.h"
+#include "core/sdk/sdk.h"
 #include "umem/umem.h"
 
 typedef doca_error_t umem_fn(void *dev, void *addr, size_t size, uint32_t access, void **umem);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "core/gpu/gdrcopy.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "core/util.h"
 
 /* As in gdrapi.h: a handle is a struct of one long, passed by value. */

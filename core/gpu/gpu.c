@@ -10,8 +10,8 @@
 
 #include "core/gpu/gpu_priv.h"
 #include "host/gdaki_core.h"
-#include "core/log.h"
-#include "core/sdk_dev.h"
+#include "core/log/log.h"
+#include "core/sdk/sdk_dev.h"
 #include "core/reclaim.h"
 
 #define MIN_ALIGN 16 /* as malloc guarantees */

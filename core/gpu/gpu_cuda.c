@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/gpu/gpu_cuda.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 const struct gdk_cuda *gdk_cu;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 static doca_error_t host_alloc(struct doca_gpu *gpu, struct gdk_block *block, size_t align)
 {

@@ -62,7 +62,7 @@ struct gdk_gpu_ops {
 };
 
 struct doca_gpu {
-	void *sdk; /* the SDK's object (core/sdk.h) */
+	void *sdk; /* the SDK's object (core/sdk/sdk.h) */
 	const struct gdk_gpu_ops *ops;
 	char name[16];
 	int numa_node;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/gpu/gpu_cuda.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 /* More than the queues of one QP: 16 MiB for 32768 receives of 512 bytes, and 2 MiB each for the
  * send queue and the two CQs. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/gpu/gpu_cuda.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 struct reg_page {
 	struct reg_page *next;

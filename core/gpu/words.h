@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include "core/gpu/gpu.h"
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 
 /* All words of one purpose. Different purposes do not share pages. */
 struct gdk_words {

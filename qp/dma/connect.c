@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/dma/queue.h"
-#include "qp/qp.h"
+#include "qp/verbs/qp.h"
 
 #define PORT	    1
 #define ACK_TIMEOUT 17 /* 4.096 us << 17: 537 ms; a loaded CPU may delay a software NIC */

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 #define REQUESTS     1024u
 #define REQUESTS_MAX 32768u

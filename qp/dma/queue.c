@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/gpu/gpu.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "gdk_sdk_dma_dev.h"
 
 #define RESULT_LEN 64u

@@ -11,7 +11,7 @@
 #define GDK_BOTH_SHAPES /* the library itself uses both interfaces */
 #endif
 
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "host/gdaki.h"
 
 #include "doca_dma.h"

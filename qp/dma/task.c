@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "gdk_sdk_dma_dev.h"
 #include "qp/doca/buf.h"
 

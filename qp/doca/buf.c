@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doca_buf_inventory.h"
 #include "doca_buf_pool.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/gpu/gpu.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doca_buf_array.h"
 #include "gdk_sdk_buf_dev.h"
 

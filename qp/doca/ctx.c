@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 struct doca_pe {
 	struct doca_ctx *first;

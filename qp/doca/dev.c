@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "core/reclaim.h"
 #include "doca_rdma_bridge.h"
 #include "qp/doca/left.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * NICs of the SDK's interface. struct doca_dev is that of core/net_dev.h. A list in dev.c has, for
- * each NIC that this interface opened, its properties and the verbs objects to close.
+ * NICs of the SDK's interface. struct doca_dev is that of core/nic/net_dev.h. A list in dev.c has,
+ * for each NIC that this interface opened, its properties and the verbs objects to close.
  */
 #ifndef GDK_DOCA_DEV_PRIV_H
 #define GDK_DOCA_DEV_PRIV_H
@@ -14,7 +14,7 @@
 #include <infiniband/verbs.h>
 #include <net/if.h>
 
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "doca_dev.h"
 
 struct doca_devinfo {

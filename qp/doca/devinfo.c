@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 #define PATH_LEN (IBV_SYSFS_PATH_MAX + 64)
 #define LINE_LEN 256

@@ -10,7 +10,7 @@
 #endif
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "core/reclaim.h"
 #include "host/doca_gpunetio.h"
 #include "qp/doca/left.h"

@@ -9,7 +9,7 @@
 #ifndef GDK_DOCA_LEFT_H
 #define GDK_DOCA_LEFT_H
 
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 
 struct gdk_left {
 	unsigned int umems, uars;

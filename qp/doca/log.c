@@ -2,9 +2,9 @@
 /* Copyright (c) gdaki authors */
 /*
  * The log of the SDK's interface. Lines of the program go to standard output and standard error;
- * lines of the library go to the backends. core/log.c formats both.
+ * lines of the library go to the backends. core/log/log.c formats both.
  */
-#include "core/log.h"
+#include "core/log/log.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -63,7 +63,7 @@ static bool to_gdk(uint32_t level, int *gdk)
 
 /* ---- lines of the library ---- */
 
-/* core/log.c applies the limit. */
+/* core/log/log.c applies the limit. */
 static void write_to_backends(enum gdk_log_level level, const char *text, size_t len)
 {
 	/* Acquire: pairs with the release in add(). */

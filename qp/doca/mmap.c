@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 #define NO_FD (-1)
 #define MAGIC 0x676461696d6d3031ull /* "gdaimm01" */

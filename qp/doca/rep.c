@@ -6,7 +6,7 @@
  */
 #include "qp/doca/dev.h"
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 static doca_error_t refuse(const char *func)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/gpu/gpu.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "doorbell/mmio.h"
 #include "gdk_sdk_semaphore_dev.h"
 

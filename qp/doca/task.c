@@ -5,7 +5,7 @@
  */
 #include "qp/doca/task.h"
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 void gdk_task_init(struct doca_task *task, const struct gdk_task_ops *ops, struct doca_ctx *ctx)
 {

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "core/devx.h"
-#include "core/log.h"
+#include "core/log/log.h"
+#include "core/nic/devx.h"
 #include "qp/eth/eth.h"
 
 static doca_error_t query_group(struct ibv_context *ctx, uint32_t group, void *out)

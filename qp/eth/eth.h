@@ -13,7 +13,7 @@
 #include "qp/doca/mmap.h"
 #include "umem/slab.h"
 
-#include "qp/export.h"
+#include "qp/export/export.h"
 
 #include "doca_eth_rxq.h"
 

@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "core/devx.h"
-#include "core/log.h"
+#include "core/log/log.h"
+#include "core/nic/devx.h"
 #include "qp/eth/eth.h"
 
 #define CQE_BYTES 64u

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/eth/eth.h"
-#include "qp/export.h"
+#include "qp/export/export.h"
 
 #include "doca_eth_rxq_gpu_data_path.h"
 #include "doca_eth_txq_gpu_data_path.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/eth/txq.h"
 
 static const struct gdk_ctx_ops ops = {

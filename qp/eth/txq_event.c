@@ -10,7 +10,7 @@
  */
 #include <endian.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/eth/txq.h"
 
 #include "gdk_sdk_eth_txq_dev.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * Builds and destroys a send queue. The SQ is exported to the GPU as a queue pair (qp/export.c), so
+ * Builds and destroys a send queue. The SQ is exported to the GPU as a queue pair (qp/export), so
  * that slots, doorbells, completion, errors, aborts and the CPU proxy are those of queue pairs.
  * What a TXQ has in addition is in the device struct, in place of the receive CQ.
  */
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/eth/txq.h"
 
 #include "gdk_sdk_eth_txq_dev.h"

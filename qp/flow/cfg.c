@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/flow/flow.h"
 
 struct gdk_flow gdk_flow = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/flow/flow.h"
 
 #define FLAGS_ALL ((uint32_t)DOCA_FLOW_ENTRY_FLAGS_WAIT_FOR_BATCH)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/flow/flow.h"
 
 /* The state of a walk along the paths of one root entry. */

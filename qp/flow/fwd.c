@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/flow/flow.h"
 
 #define RSS_ALL ((uint32_t)(DOCA_FLOW_RSS_IPV4 | DOCA_FLOW_RSS_UDP | DOCA_FLOW_RSS_TCP))

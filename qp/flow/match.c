@@ -9,8 +9,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "core/log.h"
-#include "core/prm.h"
+#include "core/log/log.h"
+#include "core/nic/prm.h"
 #include "qp/flow/steer.h"
 
 /* The fields, for messages. */

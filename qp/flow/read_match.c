@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/flow/flow.h"
 
 #define AT(field)   offsetof(struct doca_flow_match, field)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/devx.h"
-#include "core/log.h"
+#include "core/log/log.h"
+#include "core/nic/devx.h"
 #include "qp/flow/steer.h"
 
 /* The table of a number of queues that is no power of two has this many entries per queue, so that

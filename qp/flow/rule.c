@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/devx.h"
-#include "core/log.h"
+#include "core/log/log.h"
+#include "core/nic/devx.h"
 #include "qp/flow/steer.h"
 
 /* A match in the form of libmlx5: only the outer headers. */

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/flow/steer.h"
 
 #define HASH_ALL (GDK_ETH_HASH_IPV4 | GDK_ETH_HASH_UDP | GDK_ETH_HASH_TCP)

@@ -4,7 +4,7 @@
  * (librdmacm), which cannot connect queue pairs that are created by DEVX commands. */
 #include "qp/rdma/rdma.h"
 
-#include "core/log.h"
+#include "core/log/log.h"
 
 static doca_error_t no_cm(const char *func)
 {

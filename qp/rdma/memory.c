@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "core/gpu/gpu.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "device/gdk/state.h"
-#include "qp/high_level.h"
+#include "qp/high_level/high_level.h"
 
 #define DBREC_BYTES 8u
 #define RWQE_BYTES  16u /* a receive WQE with one data segment */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/log.h"
-#include "qp/qp.h"
+#include "core/log/log.h"
+#include "qp/verbs/qp.h"
 
 #define PORT	    1
 #define PSN_MASK    0xffffffu

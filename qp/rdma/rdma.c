@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/gpu/gpu.h"
-#include "core/log.h"
+#include "core/log/log.h"
 
 #define DEFAULT_SIZE	   128u
 #define SIZE_MAX_OF_QUEUES 32768u

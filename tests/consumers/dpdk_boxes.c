@@ -13,9 +13,9 @@
 #include "dpdk_shim.h"
 #include "mlx5_devx_cmds.h"
 
-#include "../../core/prm.h"
+#include "../../core/nic/prm.h"
 #include "../../core/util.h"
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "host/gdaki.h"
 
 #define BOX_MAX 0x200

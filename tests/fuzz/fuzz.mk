@@ -11,7 +11,7 @@ FUZZ_OF_eth_wqe := $(FUZZ_OF_frame)
 FUZZ_OF_vxlan := $(FUZZ_OF_frame)
 FUZZ_OF_cmd := $(addprefix tests/fuzz/,stage.c input.c nic.c boxes.c boxes_eth.c) $(SOFTNIC_FRONT)
 FUZZ_OF_uverbs := $(FUZZ_OF_cmd) tests/fuzz/uverbs_calls.c tests/fuzz/uverbs_eth.c
-FUZZ_OF_cqe := tests/fuzz/input.c qp/dump.c qp/error.c core/check.c core/log.c
+FUZZ_OF_cqe := tests/fuzz/input.c qp/export/dump.c qp/export/error.c core/log/check.c core/log/log.c
 FUZZ_WRAP := $(foreach f,pthread_create pthread_timedjoin_np clock_gettime bind sendmmsg recvmmsg \
 	dlopen sn_wait sn_wait_setup sn_uar_list,-Wl,--wrap=$(f))
 FUZZ_WRAP_MEM := $(foreach f,sn_mem_readable sn_mem_writable sn_mem_write,-Wl,--wrap=$(f))

@@ -17,9 +17,9 @@ static size_t printed;
 
 #include "../lib/post_slots.h"
 #include "../unit/rig.h"
-#include "../../qp/export.h"
-#include "../../qp/qp.h"
-#include "../../qp/watch.h"
+#include "../../qp/export/export.h"
+#include "../../qp/verbs/qp.h"
+#include "../../qp/export/watch.h"
 #include "device/gdk/dump_dev.h"
 #include "input.h"
 
@@ -98,7 +98,7 @@ static void text_of_cqe(struct fuzz_in *in)
 	free(cqe);
 }
 
-/* ---- the host's error report: qp/error.c, on queues in host memory ---- */
+/* ---- the host's error report: qp/export/error.c, on queues in host memory ---- */
 
 static enum doca_verbs_qp_state state_now;
 

@@ -34,10 +34,10 @@ if [ -z "${NVCC:-}" ]; then
 	exit 0
 fi
 # The architectures that make compiles for, also if `make test` compiles examples for one only.
-CUDA_ARCH=${ARCHS-${CUDA_ARCH:-}} core/cuda_arch.sh "$out/options"
+CUDA_ARCH=${ARCHS-${CUDA_ARCH:-}} core/install/cuda_arch.sh "$out/options"
 read -ra options <"$out/options"
 archs=$(printf '%s\n' "${options[@]}" | sed -n 's/.*code=sm_//p')
-[ -n "$archs" ] || { echo "compile.sh: core/cuda_arch.sh chose no architecture"; exit 1; }
+[ -n "$archs" ] || { echo "compile.sh: core/install/cuda_arch.sh chose no architecture"; exit 1; }
 echo '#define GDK_FN __device__ static __attribute__((__noinline__, __unused__))' >"$out/calls.h"
 compile() { # architecture, how, debug options
 	# calls: no function is inlined or optimized by ptxas; ptx: the same, and ptxas does not run

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) gdaki authors
-"""Reads command traces (core/trace.h), decodes them with the layouts of core/prm.h, and
+"""Reads command traces (core/log/trace.h), decodes them with the layouts of core/nic/prm.h, and
 compares two. Bits that prm.h does not define get their names from the kernel's mlx5_ifc.h; if
 that header is not installed, they are shown as parts of 32-bit words."""
 import difflib
@@ -101,9 +101,9 @@ def read_trace(path):
 
 
 def prm_fields():
-    """Returns the fields of core/prm.h by name, without the prefix PRM_."""
+    """Returns the fields of core/nic/prm.h by name, without the prefix PRM_."""
     fields = {}
-    text = open(os.path.join(ROOT, "core", "prm.h"), encoding="utf-8").read()
+    text = open(os.path.join(ROOT, "core", "nic", "prm.h"), encoding="utf-8").read()
     for name, off, high, low in re.findall(
             r"#define PRM_(\w+)\s+PRM\((0x[0-9a-f]+), (\d+), (\d+)\)", text):
         width = int(high) - int(low) + 1

@@ -7,10 +7,10 @@
 #include <infiniband/mlx5dv.h>
 #include <string.h>
 
-#include "../../core/devx.h"
-#include "../../core/net_dev.h"
+#include "../../core/nic/devx.h"
+#include "../../core/nic/net_dev.h"
 #include "../../core/util.h"
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "probe.h"
 
 #define NONE_24	   0xfffff0u /* no object has this number */

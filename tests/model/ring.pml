@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The protocol that publishes and rings slots, as in qp/token_dev.h and qp/post_dev.h,
+ * The protocol that publishes and rings slots, as in qp/include/device/gdk/token_dev.h and qp/include/device/gdk/post_dev.h,
  * run by three threads and a NIC in the memory of views.h. The environment selects the scenario
  * and the doorbell (scenarios.h). SCENARIO selects the ring: checker_of() of run.sh has the
  * scenarios that share one. To keep the number of states small, words have few slots and the ring

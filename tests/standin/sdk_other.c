@@ -18,4 +18,4 @@
 		abort(); \
 	}
 /* clang-format off */
-#include "../../core/sdk_required.h"
+#include "../../core/sdk/sdk_required.h"

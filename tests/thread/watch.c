@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The watch of queue pairs (qp/watch.c) under concurrency: four threads wait on queue pairs
+ * The watch of queue pairs (qp/export/watch.c) under concurrency: four threads wait on queue pairs
  * that are not connected, connect, reset and destroy them, so that the library's thread starts
  * and stops, while one queue pair has doorbells that no CPU thread rings until the log reports it.
  * Meant for ThreadSanitizer, with the NIC linked in.
@@ -10,7 +10,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "../../core/log.h"
+#include "../../core/log/log.h"
 #include "../lib/e2e.h"
 
 #define THREADS	 4u

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../../core/prm.h"
+#include "../../core/nic/prm.h"
 
 #define BOX_BYTES 0x400 /* bytes of the longest command */
 #define BOXES_MAX 64u

@@ -8,7 +8,7 @@
 #ifndef ETH_QUEUE_RIG_H
 #define ETH_QUEUE_RIG_H
 
-/* core/net_dev.h includes headers of DOCA GPUNetIO open. */
+/* core/nic/net_dev.h includes headers of DOCA GPUNetIO open. */
 #define GDK_BOTH_SHAPES
 
 #include <criterion/criterion.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <string.h>
 
-#include "../../core/net_dev.h"
+#include "../../core/nic/net_dev.h"
 #include "../../uar/uar.h"
 #include "doca_eth_rxq_gpu_data_path.h"
 #include "doca_eth_txq_gpu_data_path.h"

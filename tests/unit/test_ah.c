@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/e2e.h"
 
 Test(ah, getters_return_what_was_set)

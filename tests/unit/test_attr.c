@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "host/doca_verbs.h"
-#include "../../qp/attr.h"
+#include "../../qp/verbs/attr.h"
 
 static doca_verbs_qp_attr_t *attr;
 static doca_verbs_qp_init_attr_t *init;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "doca_gpunetio_host.h"
 #include "host/gdaki.h"
 #include "../lib/nic.h"

@@ -6,8 +6,8 @@
  */
 #include <dlfcn.h>
 
-#include "../../core/devx.h"
-#include "../../core/net_dev.h"
+#include "../../core/nic/devx.h"
+#include "../../core/nic/net_dev.h"
 #include "../lib/nic.h"
 
 /* If set, the replacement of libibverbs' ibv_query_device returns distinct attributes. */

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../core/net_dev.h"
-#include "../../qp/qp.h"
+#include "../../core/nic/net_dev.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/nicfail.h"

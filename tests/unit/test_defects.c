@@ -23,7 +23,7 @@ typedef struct own_u8 {
 #include <errno.h>
 #include <string.h>
 
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/post_slots.h"

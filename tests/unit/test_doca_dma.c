@@ -8,7 +8,7 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "../../core/net_dev.h"
+#include "../../core/nic/net_dev.h"
 #include "../../core/reclaim.h"
 
 #define ALL  (DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE)

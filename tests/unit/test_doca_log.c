@@ -13,7 +13,7 @@
 #include "doca_log.h"
 #include "doca_version.h"
 
-#include "../../core/log.h"
+#include "../../core/log/log.h"
 #include "doca_base_rig.h"
 
 DOCA_LOG_REGISTER(UNIT::TEST);

@@ -8,7 +8,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 

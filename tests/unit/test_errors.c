@@ -12,8 +12,8 @@
 #include <poll.h>
 #include <string.h>
 
-#include "../../core/devx.h"
-#include "../../qp/qp.h"
+#include "../../core/nic/devx.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/standin.h"

@@ -10,8 +10,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "../../core/devx.h"
-#include "../../qp/qp.h"
+#include "../../core/nic/devx.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/e2e.h"
 
 #define A(name)	       DOCA_VERBS_QP_ATTR_##name

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "device/gdk/state.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "device/gdk/state.h"
 #include "../lib/capture.h"
 #include "../lib/standin.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/log.h"
+#include "../../core/log/log.h"
 #include "../lib/capture.h"
 
 static const char *all_levels(const char *env)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../lib/capture.h"
-#include "../../core/net_dev.h"
+#include "../../core/nic/net_dev.h"
 #include "../lib/e2e.h"
 #include "../lib/nicfail.h"
 

@@ -10,7 +10,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
 /*
- * The field table of core/prm.h, compared with offsets and widths from independent
+ * The field table of core/nic/prm.h, compared with offsets and widths from independent
  * data (lib/prm_fields.def), and prm_set() and prm_get(), which use the table.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../core/prm.h"
+#include "../../core/nic/prm.h"
 #include "../../core/util.h"
 
 struct field {
@@ -65,7 +65,7 @@ Test(prm, every_field_of_the_header_is_in_the_data)
 {
 	char line[256], name[64];
 	size_t i, defined = 0;
-	FILE *header = fopen("core/prm.h", "r");
+	FILE *header = fopen("core/nic/prm.h", "r");
 
 	if (!header)
 		cr_skip_test("not run from the source tree");

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/e2e.h"
 
 static struct e2e_nic nic;

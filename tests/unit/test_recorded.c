@@ -11,7 +11,7 @@
 #include <infiniband/mlx5dv.h>
 #include <string.h>
 
-#include "../../core/prm.h"
+#include "../../core/nic/prm.h"
 #include "../../core/util.h"
 #include "../lib/capture.h"
 #include "host/gdaki.h"
@@ -22,7 +22,7 @@
 #define BOX_MAX	   0x160
 #define PAS_AT	   0x110
 #define QPC(field) ((field) + ((uint32_t)PRM_CREATE_QP_QPC_AT << 16))
-#define XRCD_AT	   0xb0 /* the only word for which core/prm.h has no field */
+#define XRCD_AT	   0xb0 /* the only word for which core/nic/prm.h has no field */
 #define XRCD	   0x11u
 
 /* Values decoded by hand, in the order of recorded_qps. The last three QPs are from one run. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../core/prm.h"
+#include "../../core/nic/prm.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/nicfail.h"

@@ -10,7 +10,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "../lib/e2e.h"
 
 #define DEPTH	  16u

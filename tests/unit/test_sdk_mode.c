@@ -10,8 +10,8 @@
 #include "../standin/sdk_rig.h"
 #include "../lib/failalloc.h"
 #include "../lib/fds.h"
-#include "../../core/sdk.h"
-#include "../../qp/export.h"
+#include "../../core/sdk/sdk.h"
+#include "../../qp/export/export.h"
 #include "device/gdk/state.h"
 #include "host/gdaki.h"
 

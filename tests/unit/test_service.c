@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 

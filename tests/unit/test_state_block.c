@@ -12,7 +12,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "device/gdk/state.h"
 #include "../lib/standin.h"
 
@@ -23,7 +23,7 @@
 #define RQ_NUM	    32u
 #define BLOCK_BYTES (sizeof(struct gdk_qp_state) + DEPTH / GDK_WORD_SLOTS * sizeof(uint64_t))
 
-/* The flags of a state block (core/state.h). */
+/* The flags of a state block (core/include/device/gdk/state.h). */
 #define SYS	   0x1u
 #define COLLAPSED  0x2u
 #define HOST_EXEC  0x4u

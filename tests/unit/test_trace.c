@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../core/devx.h"
-#include "../../core/sdk.h"
-#include "../../core/trace.h"
-#include "../../core/trace_mask.h"
+#include "../../core/log/trace.h"
+#include "../../core/log/trace_mask.h"
+#include "../../core/nic/devx.h"
+#include "../../core/sdk/sdk.h"
 #include "../../core/util.h"
-#include "../../qp/qp.h"
+#include "../../qp/verbs/qp.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/standin.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) gdaki authors */
-/* Helpers of the tests of the watch (qp/watch.c): a pair of queue pairs, and what was logged. */
+/* Helpers of the tests of the watch (watch.c): a pair of queue pairs, and what was logged. */
 #ifndef WATCH_RIG_H
 #define WATCH_RIG_H
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../qp/export.h"
+#include "../../qp/export/export.h"
 #include "../lib/capture.h"
 #include "../lib/e2e.h"
 #include "../lib/standin.h"

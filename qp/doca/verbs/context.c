@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/doca/verbs/shape.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

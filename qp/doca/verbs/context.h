@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "core/net_dev.h"
+#include "core/nic/net_dev.h"
 #include "doca_verbs_bridge.h"
 
 struct doca_verbs_context {

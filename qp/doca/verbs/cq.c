@@ -5,8 +5,8 @@
  * SDK. cq/cq.c does the work.
  */
 #include "cq/cq.h"
-#include "core/log.h"
-#include "core/sdk.h"
+#include "core/log/log.h"
+#include "core/sdk/sdk.h"
 #include "qp/doca/verbs/context.h"
 #include "qp/doca/verbs/shape.h"
 

@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/log/log.h"
 #include "qp/doca/verbs/context.h"
 #include "doca_verbs_event.h"
 

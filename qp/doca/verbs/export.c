@@ -3,14 +3,14 @@
 /*
  * Export of queue pairs to a GPU in the SDK's interface. The DBREC mode of the export follows from
  * the mode with which the queue pair was created. The receive queue is exported if its CQ is given.
- * qp/export.c does the work.
+ * qp/export/export.c does the work.
  */
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
-#include "core/sdk.h"
+#include "core/log/log.h"
+#include "core/sdk/sdk.h"
 #include "qp/doca/verbs/context.h"
 #include "qp/doca/verbs/shape.h"
-#include "qp/export.h"
+#include "qp/export/export.h"
 
 static doca_error_t check_dev(const doca_dev_t *dev, const doca_verbs_qp_t *qp)
 {

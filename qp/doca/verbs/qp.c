@@ -2,11 +2,11 @@
 /* Copyright (c) gdaki authors */
 /*
  * Queue pairs and paths in the SDK's interface: created from a context and a protection domain,
- * with the prototypes of the SDK. qp/qp.c and qp/ah.c do the work.
+ * with the prototypes of the SDK. qp/verbs/qp.c and qp/verbs/ah.c do the work.
  */
-#include "qp/qp.h"
-#include "core/log.h"
-#include "core/sdk.h"
+#include "qp/verbs/qp.h"
+#include "core/log/log.h"
+#include "core/sdk/sdk.h"
 #include "qp/doca/verbs/context.h"
 #include "qp/doca/verbs/shape.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "core/gpu/gpu_priv.h"
-#include "core/log.h"
+#include "core/log/log.h"
 #include "core/util.h"
 #include "host/doca_verbs.h"
 #include "doca_uar.h"
