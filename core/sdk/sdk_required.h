@@ -5,6 +5,9 @@
  * SDK mode stays off. core/sdk/sdk.c defines FN before it includes this list; there is no include
  * guard, so that the list can be expanded again with another FN.
  */
+#ifndef FN
+#define FN(name)
+#endif
 /* clang-format off */
 FN(doca_gpu_create) FN(doca_gpu_destroy) FN(doca_gpu_mem_alloc) FN(doca_gpu_mem_free)
 FN(doca_gpu_dmabuf_fd)

@@ -10,6 +10,7 @@
 #define GDK_DOCA_LEFT_H
 
 #include "core/nic/net_dev.h"
+#include "host/doca_gpunetio.h"
 
 struct gdk_left {
 	unsigned int umems, uars;

@@ -20,13 +20,8 @@
 #include <stdint.h>
 
 #include "common/doca_gpunetio_verbs_dev.h"
+#include "device/gdk/platform_fn.h"
 #include "device/gdk/state.h"
-
-/* Ordered from narrow to wide, so that scopes can be compared. */
-#define GDK_SCOPE_THREAD 0
-#define GDK_SCOPE_CTA	 1
-#define GDK_SCOPE_GPU	 2
-#define GDK_SCOPE_SYS	 3
 
 #ifdef __CUDACC__
 #include "device/gdk/platform_cuda.h"

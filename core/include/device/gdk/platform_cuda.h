@@ -6,11 +6,10 @@
  */
 #ifndef GDK_PLATFORM_CUDA_H
 #define GDK_PLATFORM_CUDA_H
+#ifdef __CUDACC__
 
-/* Tests define GDK_FN themselves, as with platform_fn.h. */
-#ifndef GDK_FN
-#define GDK_FN __device__ static __forceinline__
-#endif
+#include "device/gdk/platform_fn.h"
+
 /* Makes the compiler compute v at this point of the program, not later. */
 #define GDK_COMPUTED(v)	  asm volatile("" : "+l"(v))
 #define GDK_COMPUTED32(v) asm volatile("" : "+r"(v))
@@ -24,7 +23,6 @@
 #define GDK_UNROLL  _Pragma("unroll")
 #define GDK_LOOP    _Pragma("unroll 1") /* keeps the code of a rare loop small */
 #define GDK_RARE(c) __builtin_expect(!!(c), 0)
-#define GDK_SLOW_FN __device__ static __noinline__ __attribute__((unused))
 /* Feature macros of DOCA, which applications test. */
 #if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
 #define DOCA_GPUNETIO_VERBS_HAS_TMA_COPY 1
@@ -569,4 +567,5 @@ GDK_FN void gdk_pause_ns(uint32_t ns)
 	asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");
 }
 
+#endif
 #endif
