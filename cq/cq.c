@@ -96,48 +96,6 @@ doca_error_t doca_verbs_cq_attr_set_external_umem(doca_verbs_cq_attr_t *cq_attr,
 
 /* ---- memory ---- */
 
-static size_t ring_bytes(const struct doca_verbs_cq_t *cq)
-{
-	return (size_t)cq->cqe_num * CQE_SIZE;
-}
-
-/* Sets opcode "invalid" and owner bit 1 in the last byte of each CQE. In the first lap the NIC
- * writes owner bit 0. */
-void gdk_cq_format_image(uint8_t *ring, uint32_t cqe_num)
-{
-	size_t at;
-
-	for (at = CQE_SIZE - 1; at < (size_t)cqe_num * CQE_SIZE; at += CQE_SIZE)
-		ring[at] = 0xf0 | 1;
-}
-
-static void format_ring(const struct doca_verbs_cq_t *cq, void *ring, size_t dbrec_bytes)
-{
-	memset(ring, 0, ring_bytes(cq) + dbrec_bytes);
-	gdk_cq_format_image(ring, cq->cqe_num);
-}
-
-doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes)
-{
-	size_t bytes = ring_bytes(cq) + dbrec_bytes;
-	doca_error_t err;
-	void *image;
-
-	if (!cq->gpu) {
-		format_ring(cq, cq->buf, dbrec_bytes);
-		return DOCA_SUCCESS;
-	}
-	image = malloc(bytes);
-	if (!image) {
-		gdk_err("no memory to initialize a CQ of %u entries", cq->cqe_num);
-		return DOCA_ERROR_NO_MEMORY;
-	}
-	format_ring(cq, image, dbrec_bytes);
-	err = gdk_gpu_write(cq->gpu, cq->buf, image, bytes);
-	free(image);
-	return err;
-}
-
 static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq_attr_t *attr)
 {
 	size_t dbrec_bytes = attr->dbrec_offset ? 0 : DBREC_SIZE; /* behind the entries */
@@ -145,7 +103,7 @@ static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq
 	doca_error_t err;
 
 	err = gdk_umem_check_ring(umem, gdk_dev_share_objects(umem->dev, cq->dev), "CQ: a ring",
-				  attr->umem_offset, ring_bytes(cq) + dbrec_bytes);
+				  attr->umem_offset, gdk_cq_ring_bytes(cq) + dbrec_bytes);
 	if (err != DOCA_SUCCESS)
 		return err;
 	cq->umem = umem;
@@ -157,7 +115,7 @@ static doca_error_t use_external(struct doca_verbs_cq_t *cq, const doca_verbs_cq
 static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = gdk_align_up(ring_bytes(cq) + DBREC_SIZE, page);
+	size_t bytes = gdk_align_up(gdk_cq_ring_bytes(cq) + DBREC_SIZE, page);
 	doca_error_t err;
 
 	if (posix_memalign(&cq->own_mem, page, bytes)) {
@@ -165,8 +123,8 @@ static doca_error_t use_internal(struct doca_verbs_cq_t *cq)
 		gdk_err("no memory for a CQ of %u entries", cq->cqe_num);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	format_ring(cq, cq->own_mem, DBREC_SIZE);
 	cq->buf = cq->own_mem;
+	(void)gdk_cq_format(cq, DBREC_SIZE); /* never fails in host memory */
 	err = doca_verbs_umem_create(cq->dev, NULL, cq->own_mem, bytes, IBV_ACCESS_LOCAL_WRITE,
 				     (int)DOCA_VERBS_DMABUF_INVALID_FD, 0, &cq->umem);
 	if (err != DOCA_SUCCESS) {
@@ -281,7 +239,8 @@ doca_error_t doca_verbs_cq_create(doca_dev_t *net_dev, doca_verbs_cq_attr_t *cq_
 	if (err != DOCA_SUCCESS)
 		goto err_free;
 	offset = cq_attr->umem ? cq_attr->umem_offset : 0;
-	dbrec_offset = cq_attr->dbrec_offset ? cq_attr->dbrec_offset : offset + ring_bytes(cq);
+	dbrec_offset = cq_attr->dbrec_offset ? cq_attr->dbrec_offset
+					     : offset + gdk_cq_ring_bytes(cq);
 	cq->dbrec = (uint32_t *)((uint8_t *)cq->buf - offset + dbrec_offset);
 	cq->uar = cq_attr->uar;
 	err = cq_attr->uar ? DOCA_SUCCESS : own_uar(cq);
@@ -333,46 +292,6 @@ doca_error_t doca_verbs_cq_destroy(doca_verbs_cq_t *cq)
 		(void)doca_verbs_uar_destroy(cq->uar);
 	atomic_fetch_sub(&cq->dev->users, 1);
 	free(cq);
-	return DOCA_SUCCESS;
-}
-
-doca_error_t doca_verbs_cq_get_wq(doca_verbs_cq_t *cq, void **cq_buf, uint32_t *cq_num_entries,
-				  uint8_t *cq_entry_size)
-{
-	GDK_CHECK_PTR(cq);
-	GDK_CHECK_PTR(cq_buf);
-	GDK_CHECK_PTR(cq_num_entries);
-	GDK_CHECK_PTR(cq_entry_size);
-	GDK_SDK_VOID(cq, "doca_verbs_cq_get_wq", (void *, void **, uint32_t *, uint8_t *), cq->sdk,
-		     cq_buf, cq_num_entries, cq_entry_size);
-	*cq_buf = cq->buf;
-	*cq_num_entries = cq->cqe_num;
-	*cq_entry_size = CQE_SIZE;
-	return DOCA_SUCCESS;
-}
-
-doca_error_t doca_verbs_cq_get_dbr_addr(doca_verbs_cq_t *cq, uint64_t **uar_db_reg,
-					uint32_t **ci_dbr, uint32_t **arm_dbr)
-{
-	GDK_CHECK_PTR(cq);
-	GDK_CHECK_PTR(uar_db_reg);
-	GDK_CHECK_PTR(ci_dbr);
-	GDK_CHECK_PTR(arm_dbr);
-	GDK_SDK_VOID(cq, "doca_verbs_cq_get_dbr_addr",
-		     (void *, uint64_t **, uint32_t **, uint32_t **), cq->sdk, uar_db_reg, ci_dbr,
-		     arm_dbr);
-	*uar_db_reg = cq->uar->reg_addr;
-	*ci_dbr = &cq->dbrec[0];
-	*arm_dbr = &cq->dbrec[1];
-	return DOCA_SUCCESS;
-}
-
-doca_error_t doca_verbs_cq_get_cqn(const doca_verbs_cq_t *cq, uint32_t *cqn)
-{
-	GDK_CHECK_PTR(cq);
-	GDK_CHECK_PTR(cqn);
-	GDK_SDK_VALUE(cq, uint32_t, "doca_verbs_cq_get_cqn", cqn);
-	*cqn = cq->cqn;
 	return DOCA_SUCCESS;
 }
 

@@ -49,6 +49,11 @@ struct doca_verbs_cq_t {
 	atomic_bool exported; /* one of these QPs is exported: GPU threads consume the CQEs */
 };
 
+static inline size_t gdk_cq_ring_bytes(const struct doca_verbs_cq_t *cq)
+{
+	return (size_t)cq->cqe_num * DOCA_GPUNETIO_VERBS_CQE_SIZE;
+}
+
 /* Initializes the memory of a CQ: marks all CQEs invalid, and clears the dbrec_bytes bytes behind
  * them. */
 doca_error_t gdk_cq_format(struct doca_verbs_cq_t *cq, size_t dbrec_bytes);

@@ -193,7 +193,7 @@ def check_syndromes(rows):
     causes = {n: message(re.findall(STRING, t)) for n, t in
               re.findall(rf"\{{ (0x[0-9a-f]+),\s*((?:{STRING}\s*)+)\}}", read("qp/export/error.c"))}
     if set(names) != set(causes):
-        error("qp/export/error.c", "does not have the syndromes of cq/include/device/gdk/cqe_text_dev.h")
+        error("qp/export/error.c", "does not have the syndromes of cqe_text_dev.h")
     for name, row in check_names("syndrome", rows, names).items():
         if name in names and plain(row[1]) != names[name].strip('"'):
             error(PAGE, f"syndrome {name}: the code has {names[name]}")

@@ -3,10 +3,10 @@
 # Copyright (c) gdaki authors
 #
 # The layers, lowest first: core; umem, uar; cq; doorbell; qp; doca (qp/doca); rdma, dma, eth (qp/rdma, ...);
-# flow (qp/flow). Prints how many symbols each archive takes from each other one, and how many includes
-# each folder has of each other one.
-# Fails on a symbol or an include from a higher layer, or between umem and uar, on includes
-# in a circle, and on an include that does not follow the rule:
+# flow (qp/flow). Within qp: verbs, export, high_level. Prints how many symbols each archive takes
+# from each other one, and how many includes each folder has of each other one.
+# Fails on a symbol or an include from a higher layer, or between umem and uar, on object files or
+# includes in a circle, and on an include that does not follow the rule:
 #
 #   A public header is below a folder include/, and is named by its path there
 #   ("host/doca_verbs.h", "device/gdk/wait_dev.h"). A private header is named from the root of
@@ -27,6 +27,7 @@ import sys
 
 RANK = {"core": 0, "umem": 1, "uar": 1, "cq": 2, "doorbell": 3, "qp": 4, "doca": 5, "rdma": 6, "dma": 6, "eth": 6,
         "flow": 7}
+PARTS_OF_QP = ["verbs", "export", "high_level"]  # lowest first
 INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 
@@ -41,12 +42,17 @@ def folder_layer(path):
     return part[1] if part[0] == "qp" and part[1] in RANK else part[0]
 
 
+def part_of_qp(path):
+    part = path.split("/")[1]
+    return PARTS_OF_QP.index(part) if part in PARTS_OF_QP else None
+
+
 def is_allowed(user, used):
     return user == used or RANK[used] < RANK[user]
 
 
 def symbols(lib):
-    """Undefined symbols as (layer, object, symbol), and the layer that defines each symbol."""
+    """Undefined symbols as (layer, object, symbol), and where each symbol is defined: (layer, object)."""
     archives = sorted(f for f in os.listdir(lib) if re.match(r"libgdaki_\w+\.a$", f))
     wanted, defined = [], {}
     for archive in archives:
@@ -57,8 +63,8 @@ def symbols(lib):
             where, kind, name = re.match(r"(.*):[0-9a-f ]* (\w) (\S+)$", line).groups()
             if kind in "Uwv":
                 wanted.append((layer, os.path.basename(where), name))
-            elif name not in defined or RANK[layer] > RANK[defined[name]]:
-                defined[name] = layer
+            elif name not in defined or RANK[layer] > RANK[defined[name][0]]:
+                defined[name] = layer, os.path.basename(where)
     if {layer_of(a) for a in archives} != set(RANK):
         sys.exit("layers.sh: the archives in %s do not match the layers" % lib)
     return wanted, defined
@@ -139,9 +145,11 @@ def print_matrix(title, counts):
 def check_symbols(lib, show):
     """The list of faults of the archives."""
     wanted, defined = symbols(lib)
-    counts, bad = collections.Counter(), []
+    counts, bad, graph = collections.Counter(), [], collections.defaultdict(list)
     for layer, where, name in wanted:
-        used = defined.get(name)
+        used, source = defined.get(name, (None, None))
+        if source and source != where:
+            graph[where].append(source)
         if not used or used == layer:
             continue
         counts[layer, used] += 1
@@ -149,6 +157,9 @@ def check_symbols(lib, show):
             bad.append("%s: %s takes %s from %s" % (layer, where, name, used))
     if show:
         print_matrix("symbols taken from", counts)
+    circle = find_circle(graph)
+    if circle:
+        bad.append("object files in a circle: " + " -> ".join(circle))
     return bad
 
 
@@ -162,6 +173,9 @@ def check_includes(root, show):
             counts[user, used] += 1
             if not is_allowed(user, used):
                 bad.append("%s: includes %s, which is in a higher layer or a peer" % (path, target))
+            elif user == used == "qp" and None not in (part_of_qp(path), part_of_qp(target)) and \
+                    part_of_qp(path) < part_of_qp(target):
+                bad.append("%s: includes %s, which is in a higher part of qp" % (path, target))
     if show:
         print_matrix("includes of", counts)
     circle = find_circle(graph)
@@ -200,7 +214,7 @@ finds() { # symbols or includes, text that the check has to print
 	head -n 4 "$tmp/out" | sed 's/^/    /'
 	bad=1
 }
-plant_symbol() { # archive, symbol that an object of it takes, layer of the symbol
+add_user() { # archive, symbol that an object of it takes
 	rm -rf "${tmp:?}/lib"
 	mkdir "$tmp/lib"
 	ln -s "$(readlink -f "$B/lib")"/libgdaki_*.a "$tmp/lib"
@@ -208,7 +222,16 @@ plant_symbol() { # archive, symbol that an object of it takes, layer of the symb
 	cp "$B/lib/libgdaki_$1.a" "$tmp/lib"
 	echo "void $2(void); void gdk_planted(void) { $2(); }" >"$tmp/planted.c"
 	"${CC:-gcc}" -c -o "$tmp/planted.o" "$tmp/planted.c" && ar r "$tmp/lib/libgdaki_$1.a" "$tmp/planted.o"
+}
+plant_symbol() { # archive, symbol that an object of it takes, layer of the symbol
+	add_user "$1" "$2"
 	finds symbols "$1: libgdaki_$1.a:planted.o takes $2 from $3"
+}
+plant_circle() { # archive that gets two objects which refer to each other
+	add_user "$1" gdk_planted_too
+	echo "void gdk_planted(void); void gdk_planted_too(void); void gdk_planted_too(void) { gdk_planted(); }" >"$tmp/too.c"
+	"${CC:-gcc}" -c -o "$tmp/too.o" "$tmp/too.c" && ar r "$tmp/lib/libgdaki_$1.a" "$tmp/too.o"
+	finds symbols "object files in a circle: libgdaki_$1.a:planted.o -> libgdaki_$1.a:too.o -> libgdaki_$1.a:planted.o"
 }
 plant_include() { # file, header that it includes, text that the check has to print
 	rm -rf "${tmp:?}/tree"
@@ -222,7 +245,9 @@ plant_symbol core gdk_slab_put umem
 plant_symbol uar doca_verbs_umem_get_id umem
 plant_symbol qp doca_devinfo_create_list doca
 plant_symbol doca doca_dma_create dma
+plant_circle core
 plant_include cq/cq.h qp/verbs/qp.h "cq/cq.h: includes qp/verbs/qp.h"
+plant_include qp/verbs/attr.c qp/export/export.h "qp/verbs/attr.c: includes qp/export/export.h, which is in a higher part"
 plant_include qp/doca/ctx.h qp/dma/dma.h "qp/doca/ctx.h: includes qp/dma/dma.h"
 plant_include qp/verbs/qp.h qp/doca/dev.h "qp/verbs/qp.h: includes qp/doca/dev.h"
 plant_include qp/doca/include/doca_dev.h ../host/doca_error.h 'qp/doca/include/doca_dev.h: #include "../host/doca_error.h" does not follow the rule'

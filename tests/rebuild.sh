@@ -42,7 +42,7 @@ build() { # folder, arguments of make...
 
 # ---- changed settings ----
 
-# Four C objects, one of them of a program, and one C++ object.
+# Five C objects, one of them of a program, and one C++ object.
 small="build/lib/libgdaki_uar.a build/soak/soak build/obj/tests/rebuild.o"
 copy "$tmp/a"
 echo 'int gdk_rebuild(void); int gdk_rebuild(void) { return 0; }' >"$tmp/a/tests/rebuild.cpp"
@@ -62,8 +62,8 @@ rebuilds() { # what is expected, settings...
 	[ "${got% }" = "$want" ] || complain "make $* rebuilds \"${got% }\", expected \"$want\""
 }
 
-everything="AR1 CC4 CXX1 LD1"
-c="AR1 CC4 LD1"
+everything="AR1 CC5 CXX1 LD1"
+c="AR1 CC5 LD1"
 rebuilds "$everything"
 rebuilds ""
 rebuilds "$everything" OPT=-O1

@@ -128,14 +128,6 @@ struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma)
 	return &dma->ctx;
 }
 
-doca_error_t gdk_dma_must_run(const struct doca_dma *dma, const char *func)
-{
-	if (dma->ctx.state == GDK_CTX_STATE_RUNNING)
-		return DOCA_SUCCESS;
-	gdk_err("%s: the DMA context does not run; call doca_ctx_start() first", func);
-	return DOCA_ERROR_BAD_STATE;
-}
-
 doca_error_t doca_dma_get_gpu_handle(struct doca_dma *dma, struct doca_gpu_dma **dma_gpu)
 {
 	doca_error_t err;

@@ -261,3 +261,11 @@ void gdk_dma_tasks_free(struct doca_dma *dma)
 	while (dma->tasks)
 		free_task(&dma->tasks->task);
 }
+
+doca_error_t gdk_dma_must_run(const struct doca_dma *dma, const char *func)
+{
+	if (dma->ctx.state == GDK_CTX_STATE_RUNNING)
+		return DOCA_SUCCESS;
+	gdk_err("%s: the DMA context does not run; call doca_ctx_start() first", func);
+	return DOCA_ERROR_BAD_STATE;
+}

@@ -86,3 +86,21 @@ uint32_t gdk_eth_ts_format(uint8_t cap)
 	return cap == GDK_TS_CAP_FREE_RUNNING ? GDK_TS_FORMAT_FREE_RUNNING
 					      : GDK_TS_FORMAT_REAL_TIME;
 }
+
+bool gdk_eth_can_wait(const struct gdk_eth_caps *caps)
+{
+	return caps->wait_on_time && caps->sq_ts != GDK_TS_CAP_FREE_RUNNING;
+}
+
+doca_error_t gdk_eth_check_wait(const struct doca_dev *dev, const struct gdk_eth_caps *caps)
+{
+	if (gdk_eth_can_wait(caps))
+		return DOCA_SUCCESS;
+	gdk_err("%s: the NIC cannot send at a given time: %s",
+		ibv_get_device_name(dev->ctx->device),
+		!caps->wait_on_time
+			? "it has no WAIT WQEs for a time (a ConnectX-7 has; ACCURATE_TX_SCHEDULER)"
+			: "its send queues have no real-time clock; enable REAL_TIME_CLOCK_ENABLE "
+			  "with mlxconfig");
+	return DOCA_ERROR_NOT_SUPPORTED;
+}

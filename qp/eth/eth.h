@@ -30,6 +30,9 @@ struct gdk_eth_caps {
 	bool inline_l2;	      /* send WQEs must contain the Ethernet header */
 	uint8_t sq_ts, rq_ts; /* timestamp formats of SQs and RQs, GDK_TS_CAP_* */
 };
+bool gdk_eth_can_wait(const struct gdk_eth_caps *caps);
+/* Logs and returns NOT_SUPPORTED if the NIC cannot send at a given time. */
+doca_error_t gdk_eth_check_wait(const struct doca_dev *dev, const struct gdk_eth_caps *caps);
 
 doca_error_t gdk_eth_query_caps(struct ibv_context *ctx, struct gdk_eth_caps *caps);
 /* As gdk_eth_query_caps(), and logs and returns NOT_SUPPORTED if the NIC has no Ethernet queues. */

@@ -249,24 +249,6 @@ doca_error_t gdk_eth_txq_set_wait_limit(struct doca_eth_txq *eth_txq, uint64_t l
 
 #define NS 1000000000ull
 
-static bool can_wait(const struct gdk_eth_caps *caps)
-{
-	return caps->wait_on_time && caps->sq_ts != GDK_TS_CAP_FREE_RUNNING;
-}
-
-doca_error_t gdk_eth_check_wait(const struct doca_dev *dev, const struct gdk_eth_caps *caps)
-{
-	if (can_wait(caps))
-		return DOCA_SUCCESS;
-	gdk_err("%s: the NIC cannot send at a given time: %s",
-		ibv_get_device_name(dev->ctx->device),
-		!caps->wait_on_time
-			? "it has no WAIT WQEs for a time (a ConnectX-7 has; ACCURATE_TX_SCHEDULER)"
-			: "its send queues have no real-time clock; enable REAL_TIME_CLOCK_ENABLE "
-			  "with mlxconfig");
-	return DOCA_ERROR_NOT_SUPPORTED;
-}
-
 doca_error_t
 doca_eth_txq_cap_get_wait_on_time_offload_supported(const struct doca_devinfo *devinfo,
 						    enum doca_eth_wait_on_time_type *type)
@@ -286,8 +268,8 @@ doca_eth_txq_cap_get_wait_on_time_offload_supported(const struct doca_devinfo *d
 	err = gdk_eth_query_caps(ctx, &caps);
 	ibv_close_device(ctx);
 	if (!err)
-		*type = can_wait(&caps) ? DOCA_ETH_WAIT_ON_TIME_TYPE_NATIVE
-					: DOCA_ETH_WAIT_ON_TIME_TYPE_NONE;
+		*type = gdk_eth_can_wait(&caps) ? DOCA_ETH_WAIT_ON_TIME_TYPE_NATIVE
+						: DOCA_ETH_WAIT_ON_TIME_TYPE_NONE;
 	return err;
 }
 

@@ -50,7 +50,5 @@ bool gdk_eth_txq_runs(const struct doca_eth_txq *txq, const char *func);
 /* txq_start.c: the operations of the context. */
 doca_error_t gdk_eth_txq_start(struct doca_ctx *ctx);
 doca_error_t gdk_eth_txq_stop(struct doca_ctx *ctx);
-/* Logs and returns NOT_SUPPORTED if the NIC cannot send at a given time. */
-doca_error_t gdk_eth_check_wait(const struct doca_dev *dev, const struct gdk_eth_caps *caps);
 
 #endif

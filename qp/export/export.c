@@ -69,13 +69,6 @@ static doca_error_t check_queues(doca_gpu_t *gpu, const struct doca_verbs_qp_t *
 	return DOCA_SUCCESS;
 }
 
-/* If the CPU can access the memory, accesses need fences at system scope: the memory may be host
- * memory, or a CPU thread may read it. */
-bool gdk_export_on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr)
-{
-	return !umem_gpu || gdk_gpu_cpu_ptr(gpu, addr);
-}
-
 static uint32_t *dbrec_cpu(const struct doca_verbs_qp_t *qp, doca_gpu_t *gpu)
 {
 	uint32_t *word = &qp->dbrec[1];
@@ -125,25 +118,6 @@ static uint32_t state_flags(const struct gdk_export *x)
 	if (x->q.pub.send_dbr_mode_ext == MODE(NO_DBR_SW_EMULATED))
 		flags |= GDK_QPF_RUNG_READ;
 	return flags;
-}
-
-struct gdk_export_queue gdk_export_sq(struct gdk_export *x)
-{
-	return (struct gdk_export_queue){ .dev = &x->dev,
-					  .cq = x->cq,
-					  .state = x->q.state,
-					  .dev_at = x->dev_at,
-					  .flags = x->state_flags,
-					  .depth = x->q.pub.qp->sq_num };
-}
-
-size_t gdk_export_bytes(uint32_t sq_num, uint32_t rq_num)
-{
-	size_t bytes = gdk_dev_struct_at(sq_num) + sizeof(struct doca_gpu_dev_verbs_qp);
-
-	if (!rq_num)
-		return bytes;
-	return gdk_align_up(bytes, GDK_STATE_LINE) + gdk_export_bytes(rq_num, 0);
 }
 
 doca_error_t gdk_export_write_queue(struct gdk_export *x, const struct gdk_export_queue *q,
@@ -209,24 +183,6 @@ static doca_error_t alloc_state(struct gdk_export *x, void *place, uint32_t rq_n
 	return err;
 }
 
-static enum doca_gpu_dev_verbs_mem_type mem_type(bool host)
-{
-	return host ? DOCA_GPUNETIO_VERBS_MEM_TYPE_HOST : DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU;
-}
-
-void gdk_export_fill_cq(const struct doca_verbs_cq_t *cq, doca_gpu_t *gpu, void *state,
-			struct doca_gpu_dev_verbs_cq *out)
-{
-	out->cqe_daddr = cq->buf;
-	out->cq_num = cq->cqn;
-	out->cqe_num = cq->cqe_num;
-	out->cqe_mask = cq->cqe_num - 1;
-	out->cqe_size = DOCA_GPUNETIO_VERBS_CQE_SIZE;
-	out->dbrec = cq->dbrec;
-	out->mem_type = mem_type(gdk_export_on_host(cq->gpu, gpu, cq->buf));
-	out->gdk_state = state;
-}
-
 /* Fills the device struct, except the members that the strategy sets, such as sq_db. */
 static void fill_dev(struct gdk_export *x)
 {
@@ -247,7 +203,7 @@ static void fill_dev(struct gdk_export *x)
 	d->sq_wqe_daddr = qp->sq_buf;
 	d->sq_dbrec = &qp->dbrec[1];
 	d->gdk_state = x->q.state;
-	d->mem_type = mem_type(gdk_export_on_host(qp->gpu, x->q.pub.gpu_dev, qp->sq_buf));
+	d->mem_type = gdk_dev_mem_type(gdk_export_on_host(qp->gpu, x->q.pub.gpu_dev, qp->sq_buf));
 	d->need_mcst = gdk_gpu_needs_dump(x->q.pub.gpu_dev);
 	gdk_export_fill_cq(x->cq, x->q.pub.gpu_dev, x->q.state, &d->cq_sq);
 }
@@ -484,4 +440,32 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
 	atomic_store(&x->cq->exported, false);
 	export_free(x);
 	return DOCA_SUCCESS;
+}
+
+doca_error_t gdk_verbs_export_qp_rq(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
+				    enum doca_gpu_dev_verbs_nic_handler nic_handler,
+				    doca_verbs_cq_t *cq_sq, doca_verbs_cq_t *cq_rq,
+				    enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
+				    struct doca_gpu_verbs_qp **qp_out)
+{
+	const struct gdk_export_ask what = {
+		.gpu = gpu_dev,
+		.qp = qp,
+		.cq = cq_sq,
+		.cq_rq = cq_rq,
+		.handler = nic_handler,
+		.mode = send_dbr_mode_ext,
+	};
+
+	GDK_CHECK_PTR(gpu_dev);
+	GDK_CHECK_PTR(qp);
+	GDK_CHECK_HANDLER(nic_handler);
+	GDK_CHECK_PTR(cq_sq);
+	GDK_CHECK_PTR(cq_rq);
+	GDK_CHECK_ENUM(send_dbr_mode_ext, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED);
+	GDK_CHECK_PTR(qp_out);
+	GDK_CHECK_MIX(gpu_dev, qp);
+	GDK_CHECK_MIX(qp, cq_sq);
+	GDK_CHECK_MIX(qp, cq_rq);
+	return gdk_qp_export(&what, qp_out);
 }

@@ -104,6 +104,7 @@ void gdk_dev_array_forget(const struct gdk_export *x);
  * producer index of the CQ. */
 doca_error_t gdk_export_write_queue(struct gdk_export *x, const struct gdk_export_queue *q,
 				    uint64_t cqe_ci);
+enum doca_gpu_dev_verbs_mem_type gdk_dev_mem_type(bool host);
 /* Returns whether the CPU can access queue memory, which belongs to umem_gpu or is host memory. */
 bool gdk_export_on_host(const doca_gpu_t *umem_gpu, doca_gpu_t *gpu, const void *addr);
 /* Fills the device struct of a CQ for threads of gpu. state is the state block of its queue, or

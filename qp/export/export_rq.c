@@ -16,16 +16,6 @@
 #include "device/gdk/state.h"
 #include "qp/export/export.h"
 
-struct gdk_export_queue gdk_export_rq(struct gdk_export *x)
-{
-	return (struct gdk_export_queue){ .dev = &x->rq.dev,
-					  .cq = x->rq.cq,
-					  .state = x->rq.state,
-					  .dev_at = x->rq.dev_at,
-					  .flags = x->rq.flags,
-					  .depth = x->q.pub.qp->rq_num };
-}
-
 doca_error_t gdk_export_rq_check(const struct gdk_export_ask *what)
 {
 	const struct doca_verbs_qp_t *qp = what->qp;
@@ -134,32 +124,4 @@ void gdk_export_rq_fill(struct gdk_export *x, struct doca_verbs_cq_t *cq)
 	d->rq_wqe_mask = qp->rq_num - 1;
 	d->gdk_rq_shift = (uint8_t)gdk_ilog2(qp->rwqe_size);
 	d->cq_rq = x->rq.dev.cq_sq;
-}
-
-doca_error_t gdk_verbs_export_qp_rq(doca_gpu_t *gpu_dev, doca_verbs_qp_t *qp,
-				    enum doca_gpu_dev_verbs_nic_handler nic_handler,
-				    doca_verbs_cq_t *cq_sq, doca_verbs_cq_t *cq_rq,
-				    enum doca_gpu_verbs_send_dbr_mode_ext send_dbr_mode_ext,
-				    struct doca_gpu_verbs_qp **qp_out)
-{
-	const struct gdk_export_ask what = {
-		.gpu = gpu_dev,
-		.qp = qp,
-		.cq = cq_sq,
-		.cq_rq = cq_rq,
-		.handler = nic_handler,
-		.mode = send_dbr_mode_ext,
-	};
-
-	GDK_CHECK_PTR(gpu_dev);
-	GDK_CHECK_PTR(qp);
-	GDK_CHECK_HANDLER(nic_handler);
-	GDK_CHECK_PTR(cq_sq);
-	GDK_CHECK_PTR(cq_rq);
-	GDK_CHECK_ENUM(send_dbr_mode_ext, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_SW_EMULATED);
-	GDK_CHECK_PTR(qp_out);
-	GDK_CHECK_MIX(gpu_dev, qp);
-	GDK_CHECK_MIX(qp, cq_sq);
-	GDK_CHECK_MIX(qp, cq_rq);
-	return gdk_qp_export(&what, qp_out);
 }

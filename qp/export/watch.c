@@ -486,6 +486,17 @@ static void put_word(struct gdk_word *word)
 	*word = (struct gdk_word){ NULL, NULL, NULL };
 }
 
+/* Called by a transition, with qp->lock held. */
+static void state_changed(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state)
+{
+	struct gdk_export *x = gdk_to_export(qp->exported);
+
+	gdk_watch_report(x);
+	store_state(x, state);
+	if (!is_connected(state) && atomic_load(&x->watch.in_use))
+		enlist(x);
+}
+
 void gdk_watch_open(struct gdk_export *x)
 {
 	if (!get_word(x, &x->watch.word) || (x->rq.cq && !get_word(x, &x->watch.rq_word)))
@@ -495,6 +506,7 @@ void gdk_watch_open(struct gdk_export *x)
 	if (x->watch.word.cpu)
 		x->q.hint = &((struct gdk_watch_word *)(void *)x->watch.word.cpu)->hint;
 	store_state(x, x->q.pub.qp->state);
+	x->q.pub.qp->on_state = state_changed;
 }
 
 void gdk_watch_start(struct gdk_export *x)
@@ -505,6 +517,7 @@ void gdk_watch_start(struct gdk_export *x)
 
 void gdk_watch_close(struct gdk_export *x)
 {
+	x->q.pub.qp->on_state = NULL;
 	unlist(x);
 	gdk_watch_report(x);
 	x->q.hint = NULL;
@@ -512,25 +525,11 @@ void gdk_watch_close(struct gdk_export *x)
 	put_word(&x->watch.rq_word);
 }
 
-/* Sequentially consistent: gdk_watch_state() stores the state and then loads in_use. At least one
+/* Sequentially consistent: state_changed() stores the state and then loads in_use. At least one
  * of the two functions sees the store of the other. */
 void gdk_watch_use(struct gdk_export *x)
 {
 	atomic_store(&x->watch.in_use, true);
 	if (needs_polls(x))
-		enlist(x);
-}
-
-void gdk_watch_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state)
-{
-	struct gdk_export *x;
-
-	qp->state = state;
-	if (!qp->exported)
-		return;
-	x = gdk_to_export(qp->exported);
-	gdk_watch_report(x);
-	store_state(x, state);
-	if (!is_connected(state) && atomic_load(&x->watch.in_use))
 		enlist(x);
 }

@@ -46,8 +46,6 @@ void gdk_watch_bind(const struct gdk_export *x, struct gdk_qp_state *image);
 /* The caller gets the device struct: GPU threads may use the QP from now on. Begins the watch if
  * the QP is not connected. */
 void gdk_watch_use(struct gdk_export *x);
-/* A transition has succeeded. The caller holds qp->lock. */
-void gdk_watch_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state);
 /* Logs it if a wait of a GPU thread has ended the QP since the last report, because the QP was not
  * connected or the CPU had not rung. */
 void gdk_watch_report(struct gdk_export *x);

@@ -9,8 +9,6 @@
 #include "core/log/log.h"
 #include "qp/flow/flow.h"
 
-struct gdk_flow gdk_flow = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
 doca_error_t doca_flow_cfg_create(struct doca_flow_cfg **cfg)
 {
 	struct doca_flow_cfg *c;

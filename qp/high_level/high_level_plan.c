@@ -18,22 +18,6 @@
 #define H(name)	    DOCA_GPUNETIO_VERBS_NIC_HANDLER_##name
 #define MODE(name)  DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_##name
 
-enum doca_gpu_mem_type gdk_queue_mem_type(void)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-	const char *env = getenv("GDAKI_QUEUE_MEM");
-
-	if (!env || !*env || !strcmp(env, "gpu"))
-		return DOCA_GPU_MEM_TYPE_GPU;
-	if (!strcmp(env, "cpu_gpu"))
-		return DOCA_GPU_MEM_TYPE_CPU_GPU;
-	if (!atomic_flag_test_and_set(&said))
-		gdk_warn("ignoring GDAKI_QUEUE_MEM=\"%s\" (expected \"gpu\" or \"cpu_gpu\"), using "
-			 "\"gpu\"",
-			 env);
-	return DOCA_GPU_MEM_TYPE_GPU;
-}
-
 /* Returns whether the device can probably create one more DBREC-less QP. QPs of other processes,
  * which count too, are not known. */
 static bool has_room_without_dbr(struct doca_dev *dev)

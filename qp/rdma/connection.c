@@ -270,3 +270,11 @@ doca_error_t gdk_rdma_connection_get_index(const struct doca_rdma_connection *rd
 	*connection_index = rdma_connection->index;
 	return DOCA_SUCCESS;
 }
+
+doca_error_t gdk_rdma_must_run(const struct doca_rdma *rdma, const char *func)
+{
+	if (rdma->ctx.state == GDK_CTX_STATE_RUNNING)
+		return DOCA_SUCCESS;
+	gdk_err("%s: the RDMA context does not run; call doca_ctx_start() first", func);
+	return DOCA_ERROR_BAD_STATE;
+}

@@ -73,14 +73,6 @@ static const struct gdk_ctx_ops ops = {
 	.progress = progress,
 };
 
-doca_error_t gdk_rdma_must_run(const struct doca_rdma *rdma, const char *func)
-{
-	if (rdma->ctx.state == GDK_CTX_STATE_RUNNING)
-		return DOCA_SUCCESS;
-	gdk_err("%s: the RDMA context does not run; call doca_ctx_start() first", func);
-	return DOCA_ERROR_BAD_STATE;
-}
-
 /* ---- objects ---- */
 
 doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma)

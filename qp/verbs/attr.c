@@ -314,3 +314,10 @@ doca_error_t gdk_verbs_qp_init_attr_get(const doca_verbs_qp_init_attr_t *init_at
 	};
 	return DOCA_SUCCESS;
 }
+
+const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
+{
+	static const char *const names[] = { "RST", "INIT", "RTR", "RTS", "ERR" };
+
+	return (unsigned int)state < GDK_ARRAY_SIZE(names) ? names[state] : "?";
+}

@@ -12,7 +12,6 @@
 #include "core/nic/devx.h"
 #include "core/sdk/sdk.h"
 #include "host/gdaki.h"
-#include "qp/export/watch.h"
 #include "qp/verbs/qp.h"
 
 #define A(name) DOCA_VERBS_QP_ATTR_##name
@@ -86,13 +85,6 @@ static int all_attrs(void)
 	for (i = 0; i < GDK_ARRAY_SIZE(attrs); i++)
 		all |= attrs[i].bit;
 	return all;
-}
-
-const char *gdk_qp_state_name(enum doca_verbs_qp_state state)
-{
-	static const char *const names[] = { "RST", "INIT", "RTR", "RTS", "ERR" };
-
-	return (unsigned int)state < GDK_ARRAY_SIZE(names) ? names[state] : "?";
 }
 
 static const char *attr_names(int mask, char *buf, size_t len)
@@ -279,10 +271,17 @@ static doca_error_t put_extras(struct doca_verbs_qp_t *qp, const struct transiti
 	}
 }
 
+static void set_state(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state)
+{
+	qp->state = state;
+	if (qp->on_state)
+		qp->on_state(qp, state);
+}
+
 static void remember(struct doca_verbs_qp_t *qp, const struct transition *t,
 		     const doca_verbs_qp_attr_t *a, int mask)
 {
-	gdk_watch_state(qp, (enum doca_verbs_qp_state)t->to);
+	set_state(qp, (enum doca_verbs_qp_state)t->to);
 	if (mask & A(PORT_NUM))
 		qp->port = (uint8_t)a->port_num;
 }
@@ -329,7 +328,7 @@ static doca_error_t check_current(struct doca_verbs_qp_t *qp, enum doca_verbs_qp
 		return err;
 	if (stated == now) {
 		if (now != qp->state) /* the NIC has moved the QP to ERR */
-			gdk_watch_state(qp, now);
+			set_state(qp, now);
 		return DOCA_SUCCESS;
 	}
 	gdk_err("QP 0x%x: cannot modify it: current state is %s, not %s", qp->qpn,
@@ -371,7 +370,7 @@ static doca_error_t modify_sdk(struct doca_verbs_qp_t *qp, doca_verbs_qp_attr_t 
 		return err;
 	if (next == S(RST))
 		next = doca_verbs_qp_attr_get_next_state(a);
-	gdk_watch_state(qp, next);
+	set_state(qp, next);
 	return DOCA_SUCCESS;
 }
 

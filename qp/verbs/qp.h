@@ -45,6 +45,8 @@ struct doca_verbs_qp_t {
 	struct doca_verbs_qp_init_attr init; /* attributes of creation, sizes rounded up */
 	uint8_t port;			     /* set by the last transition to INIT; 0: none */
 	struct doca_gpu_verbs_qp *exported;  /* at most one live export */
+	/* Set by a live export: called, with lock held, after the state has changed. */
+	void (*on_state)(struct doca_verbs_qp_t *qp, enum doca_verbs_qp_state state);
 };
 
 struct doca_verbs_srq {

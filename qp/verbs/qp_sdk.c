@@ -112,24 +112,3 @@ doca_error_t gdk_sdk_qp_destroy(doca_verbs_qp_t *qp)
 	free(GDK_CONTAINER_OF(qp, struct sdk_qp, qp));
 	return DOCA_SUCCESS;
 }
-
-doca_error_t gdk_sdk_qp_query_state(doca_verbs_qp_t *qp, enum doca_verbs_qp_state *state)
-{
-	doca_verbs_qp_init_attr_t *init;
-	doca_verbs_qp_attr_t *attr;
-	doca_error_t err = doca_verbs_qp_attr_create(&attr);
-	int mask;
-
-	if (err != DOCA_SUCCESS)
-		return err;
-	err = doca_verbs_qp_init_attr_create(&init);
-	if (err != DOCA_SUCCESS)
-		goto destroy_attr;
-	err = doca_verbs_qp_query(qp, attr, init, &mask);
-	if (err == DOCA_SUCCESS)
-		err = doca_verbs_qp_attr_get_current_state(attr, state);
-	(void)doca_verbs_qp_init_attr_destroy(init);
-destroy_attr:
-	(void)doca_verbs_qp_attr_destroy(attr);
-	return err;
-}
