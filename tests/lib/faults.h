@@ -148,6 +148,27 @@ static doca_error_t fault_made(doca_error_t err, const void *obj)
 		err_; \
 	})
 
+/* Functions of cases that call a function of an existing object. */
+#define FAULT_CHANGE(name, call) \
+	static doca_error_t name(void) \
+	{ \
+		doca_error_t err = call; \
+\
+		fault_disarm(); \
+		return err; \
+	}
+/* A query needs all of its calls. */
+#define FAULT_QUERY(name, call) \
+	static doca_error_t name(void) \
+	{ \
+		doca_error_t err = call; \
+		const bool armed = fault_armed; \
+\
+		fault_disarm(); \
+		cr_expect(err || !armed || !fault_hit, "%s succeeds despite the fault", #name); \
+		return err; \
+	}
+
 static void fault_same(const struct fault_case *c, enum fault kind, unsigned int n,
 		       const struct fault_held *a, const struct fault_held *b)
 {

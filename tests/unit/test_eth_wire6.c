@@ -24,7 +24,8 @@ static bool make_net(void)
 	       !system("{ ip link set lo up && ip -6 addr add fd77::1/128 dev lo nodad &&"
 		       " ip -6 addr add fd77::2/128 dev lo nodad &&"
 		       " for a in fd77::1 fd77::2; do"
-		       " until ip -6 route show table local | grep -q \"local $a \"; do sleep 0.01; done;"
+		       " until ip -6 route show table local | grep -q \"local $a \";"
+		       " do sleep 0.01; done;"
 		       " done; } >/dev/null 2>&1");
 }
 

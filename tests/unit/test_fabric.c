@@ -25,6 +25,7 @@
 #define TCLASS	0x68
 #define HOPS	9
 
+static uint8_t tclass = TCLASS, hops = HOPS; /* of the path */
 static char pcap[] = "/tmp/gdaki-fabric-XXXXXX";
 
 static void capture_packets(void)
@@ -154,7 +155,7 @@ static int count_packets(uint16_t sport, uint16_t tci)
 		v4 = ip[0] >> 4 == 4;
 		if (sport && be16(ip + (v4 ? 20 : 40)) != sport)
 			continue;
-		cr_assert(!sport || !v4 || (ip[1] >> 2 == TCLASS >> 2 && ip[8] == HOPS),
+		cr_assert(!sport || !v4 || (ip[1] >> 2 == tclass >> 2 && ip[8] == hops),
 			  "wrong TOS %u or TTL %u", ip[1], ip[8]);
 		n++;
 	}
@@ -259,14 +260,26 @@ static int send_datagram(struct vb *v, struct ibv_qp *qp, uint32_t to)
 	return err;
 }
 
+/* UDP source port of a path without a flow label, as rdma_calc_flow_label() of Linux. */
+static uint16_t sport_of(const struct ibv_qp *from, const struct ibv_qp *to)
+{
+	uint64_t v = (uint64_t)from->qp_num * to->qp_num;
+
+	v ^= v >> 20;
+	v ^= v >> 40;
+	return ibv_flow_label_to_udp_sport(v & 0xfffff);
+}
+
 /* A program of libibverbs sends through the GID of the VLAN. All packets must have this tag. */
 static void verbs_send_on_vlan(enum ibv_qp_type type, uint16_t tci, int packets)
 {
 	struct ibv_gid_entry e;
 	struct ibv_qp *tx, *rx;
 	struct ibv_cq *cq;
+	uint16_t sport = 0;
 	struct vb v;
 
+	tclass = 0, hops = 64; /* those of vb_ah() */
 	capture_packets();
 	setenv("SOFTNIC_VLAN", "100", 1);
 	v = vb_open(2 * BYTES);
@@ -277,6 +290,8 @@ static void verbs_send_on_vlan(enum ibv_qp_type type, uint16_t tci, int packets)
 	tx = vb_qp(&v, type, cq, NULL);
 	rx = vb_qp(&v, type, cq, NULL);
 	vb_connect(&v, tx, rx);
+	if (type != IBV_QPT_UD)
+		sport = sport_of(tx, rx);
 	cr_assert_eq(vb_recv(&v, rx, 1, 0, BYTES), 0);
 	if (type == IBV_QPT_UD)
 		cr_assert_eq(send_datagram(&v, tx, rx->qp_num), 0);
@@ -288,7 +303,7 @@ static void verbs_send_on_vlan(enum ibv_qp_type type, uint16_t tci, int packets)
 	cr_assert_eq(ibv_destroy_qp(rx), 0);
 	cr_assert_eq(ibv_destroy_cq(cq), 0);
 	vb_close(&v);
-	cr_expect_geq(count_packets(0, tci), packets);
+	cr_expect_geq(count_packets(sport, tci), packets);
 	cr_expect_eq(count_packets(0, 0), 0);
 	unlink(pcap);
 }

@@ -230,26 +230,6 @@ static doca_error_t monitored(void)
 
 /* ---- queries and changes of existing objects ---- */
 
-#define CHANGE(name, call) \
-	static doca_error_t name(void) \
-	{ \
-		doca_error_t err = call; \
-\
-		fault_disarm(); \
-		return err; \
-	}
-/* A query needs all of its calls. */
-#define QUERY(name, call) \
-	static doca_error_t name(void) \
-	{ \
-		doca_error_t err = call; \
-		const bool armed = fault_armed; \
-\
-		fault_disarm(); \
-		cr_expect(err || !armed || !fault_hit, "%s succeeds despite the fault", #name); \
-		return err; \
-	}
-
 static struct {
 	struct doca_gpu_verbs_qp_error_info info;
 	struct gdk_qp_error error;
@@ -258,20 +238,23 @@ static struct {
 	char text[256];
 } got;
 
-CHANGE(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
-QUERY(last_error, doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &got.info))
-QUERY(more_error, gdk_verbs_qp_get_error(f.db->qp_gverbs, &got.error))
-QUERY(counters, gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters))
-CHANGE(aborted, gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
-CHANGE(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
-QUERY(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
-QUERY(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+FAULT_CHANGE(reset, doca_gpu_verbs_reset_tracking_and_memory(f.db->qp_gverbs))
+FAULT_QUERY(last_error, doca_gpu_verbs_query_last_error(f.db->qp_gverbs, &got.info))
+FAULT_QUERY(more_error, gdk_verbs_qp_get_error(f.db->qp_gverbs, &got.error))
+FAULT_QUERY(counters, gdk_verbs_qp_get_counters(f.db->qp_gverbs, &got.counters))
+FAULT_CHANGE(aborted,
+	     gdk_verbs_qp_abort(f.db->qp_gverbs) ?: gdk_verbs_qp_clear_abort(f.db->qp_gverbs))
+FAULT_CHANGE(limit, gdk_verbs_qp_set_wait_limit(f.db->qp_gverbs, 1))
+FAULT_QUERY(dump_wqe, gdk_verbs_qp_dump_wqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
+FAULT_QUERY(dump_cqe, gdk_verbs_qp_dump_cqe(f.db->qp_gverbs, 0, got.text, sizeof(got.text)))
 
-CHANGE(recv_reset, doca_gpu_verbs_reset_tracking_and_memory(f.rq->qp_gverbs))
-QUERY(recv_error, gdk_verbs_qp_get_error(f.rq->qp_gverbs, &got.error))
-QUERY(recv_counters, gdk_verbs_qp_get_recv_counters(f.rq->qp_gverbs, &got.recv))
-QUERY(dump_recv_wqe, gdk_verbs_qp_dump_recv_wqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
-QUERY(dump_recv_cqe, gdk_verbs_qp_dump_recv_cqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
+FAULT_CHANGE(recv_reset, doca_gpu_verbs_reset_tracking_and_memory(f.rq->qp_gverbs))
+FAULT_QUERY(recv_error, gdk_verbs_qp_get_error(f.rq->qp_gverbs, &got.error))
+FAULT_QUERY(recv_counters, gdk_verbs_qp_get_recv_counters(f.rq->qp_gverbs, &got.recv))
+FAULT_QUERY(dump_recv_wqe,
+	    gdk_verbs_qp_dump_recv_wqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
+FAULT_QUERY(dump_recv_cqe,
+	    gdk_verbs_qp_dump_recv_cqe(f.rq->qp_gverbs, 0, got.text, sizeof(got.text)))
 
 /* With an error in the state block, the counters also need a copy of the CQ. */
 static doca_error_t counters_of_error(void)

@@ -212,6 +212,36 @@ Test(verbs_raw_ioctl, rss_qp_has_no_state)
 	cr_assert_eq(ibv_destroy_wq(wq), 0);
 }
 
+Test(verbs_raw_ioctl, wrong_data_of_the_driver_in_a_transition)
+{
+	static const struct {
+		struct mlx5_ib_modify_qp data;
+		int err;
+	} cases[] = {
+		{ { .comp_mask = 1 }, EOPNOTSUPP },
+		{ { .burst_info.reserved = 1 }, EOPNOTSUPP },
+		{ { .burst_info.max_burst_sz = 1 }, EINVAL },
+		{ { .burst_info.typical_pkt_sz = 1 }, EINVAL },
+		{ { .comp_mask = 0 }, 0 },
+	};
+	struct ibv_qp *qp = raw_qp(&v, cq, 4, 4, 0);
+	struct ib_uverbs_modify_qp in = { .qp_handle = qp->handle,
+					  .attr_mask = IBV_QP_STATE | IBV_QP_PORT,
+					  .qp_state = IBV_QPS_INIT,
+					  .port_num = 1 };
+	struct raw r;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		raw_start(&r, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+		raw_attr(&r, UVERBS_ATTR_CORE_IN, sizeof(in), (uintptr_t)&in);
+		raw_attr(&r, UVERBS_ATTR_UHW_IN, sizeof(cases[i].data), (uintptr_t)&cases[i].data);
+		raw_attr(&r, UVERBS_ATTR_WRITE_CMD, 8, IB_USER_VERBS_CMD_MODIFY_QP);
+		cr_expect_eq(raw_call(v.ctx, &r), cases[i].err, "case %zu", i);
+	}
+	cr_assert_eq(ibv_destroy_qp(qp), 0);
+}
+
 Test(verbs_raw_ioctl, wrong_tables)
 {
 	struct ibv_wq *wq = a_wq();
