@@ -4,12 +4,12 @@
 """Ethernet queues of the library against the unmodified dpdk-testpmd: threads send packets on one
 software NIC, testpmd receives them on another one, swaps source and destination and sends them
 back, and the threads receive them. The cases are a table in which each two of sharing mode, scope,
-doorbell handler, memory and kind of send occur together (tests/gpu/eth_table.c), with 10^4 packets
-each, by threads in warps of 1 and of 32. Fewer packets are on the way than any ring has slots, so
-that none may be lost. Every packet comes back once and unchanged, and the counters of both NICs and
-of testpmd are exact.
+doorbell handler, memory and kind of send occur together (tests/gpu/eth_table.c), with 1000 packets
+each (LONG: 10000), by threads in warps of 1 and of 32. Fewer packets are on the way than any ring
+has slots, so that none may be lost. Every packet comes back once and unchanged, and the counters of
+both NICs and of testpmd are exact.
 
-usage: eth_testpmd.py [WIDTH...]   B: build folder
+usage: eth_testpmd.py [WIDTH...]   B: build folder, LONG
 """
 import os
 import pathlib
@@ -28,6 +28,7 @@ from testpmd import Failed, expect  # noqa: E402
 from testpmd_pair import ENDS  # noqa: E402
 
 LIMIT_S = 250
+PACKETS = 10000 if os.environ.get("LONG") else 1000
 
 
 def wait_for(process, log):
@@ -48,7 +49,7 @@ def run_threads(folder, ip, peer, width):
     stats.mkdir()
     command = [tp.RUN, "--strict", "--ip", ip, "--eth-peers", peer, "--stats-dir", stats, "--",
                f"{pathlib.Path(tp.RUN).parent.parent}/thread/eth_kernels_{width}",
-               "--testpmd"]
+               f"--testpmd={PACKETS}"]
     with open(folder / "log", "w+", encoding="utf-8") as log:
         with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT,
                               start_new_session=True) as process:

@@ -47,7 +47,7 @@ more="tests/aarch64.sh tests/consumers/rdma_core_current.sh tests/rebuild.sh tes
 # Those that have further parts if MORE is set.
 parts="tests/model/run.sh tests/footprint.sh tests/gpu/compile.sh tests/fuzz.sh tests/ethernet.py"
 # A script whose programs poll all the time, and then starve the others on two processors.
-busy="${LONG:+tests/eth_testpmd.py}"
+busy="tests/eth_testpmd.py"
 # Scripts that use the NIC, and scripts whose checkouts the caller names.
 scripts="tests/models.sh tests/ethernet.py tests/consumers/pyverbs.sh tests/many.py tests/hw.sh tests/soak.sh tests/recv_queue.sh tests/rdma_conns.sh tests/bench/recv.sh tests/bench/dma.sh tests/wire.sh
 	tests/report.sh tests/doctor.sh tests/examples.sh tests/example_programs.sh tests/example_ethernet.sh tests/example_faults.sh

@@ -42,6 +42,7 @@ struct et_env {
 	int *sent, *got;	 /* status words, CPU address */
 	int *sent_gpu, *got_gpu; /* their GPU addresses */
 	uint64_t packets;	 /* of all cases */
+	uint32_t case_packets;	 /* packets of a case; 0: the usual number */
 	bool testpmd; /* packets go to dpdk-testpmd, which swaps their addresses and returns them */
 };
 extern struct et_env et_env;

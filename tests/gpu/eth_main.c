@@ -2,13 +2,14 @@
 /* Copyright (c) gdaki authors */
 /*
  * usage: eth PCI-ADDRESS [PATTERN...]
- *        eth_kernels_WIDTH [--testpmd] [PATTERN...]
+ *        eth_kernels_WIDTH [--testpmd=N] [PATTERN...]
  * Runs the cases whose names match one of the shell patterns (all cases without a pattern) on that
  * GPU, or on CPU threads in warps of WIDTH with fewer packets, and the software NIC. Needs
- * CAP_NET_RAW. --testpmd: runs other cases, whose packets go to dpdk-testpmd on another NIC and
- * back (tests/eth_testpmd.py). The last line of output is "N passed, N failed".
+ * CAP_NET_RAW. --testpmd: runs other cases, each with about N packets, which go to dpdk-testpmd on
+ * another NIC and back (tests/eth_testpmd.py). The last line of output is "N passed, N failed".
  */
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,7 +55,9 @@ int main(int argc, char **argv)
 	char **patterns = argv + 1;
 	const bool small = argc > 0;
 
-	et_env.testpmd = argc > 1 && !strcmp(argv[1], "--testpmd");
+	et_env.testpmd = argc > 1 && !strncmp(argv[1], "--testpmd=", 10);
+	if (et_env.testpmd)
+		et_env.case_packets = (uint32_t)strtoul(argv[1] + 10, NULL, 10);
 	patterns += et_env.testpmd;
 #else
 	const char *gpu = argv[1];

@@ -93,6 +93,7 @@ static void mark(const uint8_t *level, bool to)
 
 static struct et_case case_of(struct et_case c, const uint8_t *level, bool small)
 {
+	const uint32_t packets = et_env.case_packets ? et_env.case_packets : PACKETS;
 	const uint32_t exec = (uint32_t)factors[SCOPE].value[level[SCOPE]];
 
 	c.mode = (enum doca_gpu_dev_eth_resource_sharing_mode)factors[MODE].value[level[MODE]];
@@ -118,7 +119,7 @@ static struct et_case case_of(struct et_case c, const uint8_t *level, bool small
 		c.threads = 1;
 	if (c.how == ET_MULTI)
 		c.each = ET_EACH_MAX;
-	c.rounds = (PACKETS + c.blocks * c.threads * c.each - 1) / (c.blocks * c.threads * c.each);
+	c.rounds = (packets + c.blocks * c.threads * c.each - 1) / (c.blocks * c.threads * c.each);
 	return c;
 }
 
