@@ -151,7 +151,7 @@ def check_faults(folder, device):
             pair.rx.cmds("set fwd io", "start")
             pair.tx.cmds(*RETRY)
             pair.run()
-            pair.rx.wait_still("TX-packets", port=1)
+            pair.rx.wait_still("TX-packets", pair.tx, port=1)
             pair.rx.cmd("stop")
             tx, rx = pair.finish()
         got = fr.read_pcap(pair.target)

@@ -50,6 +50,28 @@ def counters(folder):
     return total
 
 
+def usage(*testpmds):
+    """Of each thread: ns on a processor, ns ready to run without one, number of time slices."""
+    found = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            group = int(stat.read_text(encoding="utf-8").rpartition(")")[2].split()[2])
+            if group not in [t.process.pid for t in testpmds]:
+                continue
+            for thread in stat.parent.glob("task/*/schedstat"):
+                found[thread] = [int(x) for x in thread.read_text(encoding="utf-8").split()]
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def starved(then, *testpmds):
+    """Whether a thread has waited for a processor for 50 ms since then, and has hardly run."""
+    now = usage(*testpmds)
+    return any(now[t][1] > then[t][1] + 50000000 and now[t][0] < then[t][0] + 5000000 and
+               now[t][2] < then[t][2] + 5 for t in then if t in now)
+
+
 class Testpmd:
     """A process on a NIC of its own with the address ip. nic: options of softnic-run; device:
     arguments of DPDK's driver; eal, app: further options of testpmd."""
@@ -146,16 +168,18 @@ class Testpmd:
                 self.fail(f"{key} of port {port} is {now} for {seconds} s, expected {value}")
             time.sleep(0.05)
 
-    def wait_still(self, key, seconds=SLOW, port=PORT):
-        """Waits until a counter has not changed for half a second."""
-        end, last, since = time.monotonic() + seconds, -1, 0.0
-        while last < 0 or time.monotonic() < since + 0.5:
-            now = self.stats(port)[key]
-            if now != last:
-                last, since = now, time.monotonic()
-            if time.monotonic() > end:
-                self.fail(f"{key} of port {port} still changes after {seconds} s")
-            time.sleep(0.05)
+    def wait_still(self, key, other, seconds=SLOW, port=PORT):
+        """Waits until a counter does not change for 3 s in which no thread of this testpmd and of
+        the other one is starved. After lost requests of --eth-pause a port sends nothing for more
+        than a second (RECLAIM_NS in eth_pause.c)."""
+        end, still = time.monotonic() + seconds, False
+        while not still:
+            before, then = self.stats(port)[key], usage(self, other)
+            time.sleep(3)
+            still = self.stats(port)[key] == before and not starved(then, self, other)
+            if not still and time.monotonic() > end:
+                self.fail(f"{key} of port {port} still changes after {seconds} s, or a thread gets "
+                          "no processor")
 
     def quit(self):
         """Ends the program and returns the NIC's counters. A violation or crash is an error."""
