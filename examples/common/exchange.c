@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,6 +98,15 @@ static int wait_failed(const struct ex_conn *c, const char *what)
 	return ex_error("%s at %s: %s", c->peer, c->where, strerror(errno));
 }
 
+/* Each message is sent at once. Otherwise those that TCP keeps back are lost if this program ends
+ * while it has not read all that the peer sent: close() then resets the connection. */
+static void send_at_once(int fd)
+{
+	const int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 /* ---- server ---- */
 
 /* Returns a socket that listens on all addresses of IPv6 and IPv4, or of IPv4 only if the machine
@@ -162,6 +172,8 @@ int ex_accept(struct ex_conn *c, const struct ex_options *opt)
 		else
 			name_peer(c, (struct sockaddr *)&addr, len);
 	}
+	if (c->sock >= 0)
+		send_at_once(c->sock);
 	close(listener);
 	return c->sock < 0 ? -1 : 0;
 }
@@ -233,6 +245,7 @@ int ex_connect(struct ex_conn *c, const struct ex_options *opt)
 	if (rc)
 		return ex_error("cannot connect to the server at %s within %u s (-w): %s", c->where,
 				opt->timeout_s, strerror(errno));
+	send_at_once(c->sock);
 	return 0;
 }
 
